@@ -1,0 +1,121 @@
+"""What is asked of a model and what comes back: the values at the endpoint's door."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from tauasync.types import MicroUsd, ToolSpec, Usage
+
+
+class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One chat completion to be had.
+
+    Attributes:
+        messages: wire messages (role, content, tool_calls, tool_call_id), append-only over a
+            conversation.
+        tools: the tools on offer, none for plain text.
+        tool_choice: "auto", "required", or None to leave it out.
+        parameters: sampling parameters beyond the model's own, which they override.
+    """
+
+    messages: tuple[dict[str, Any], ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str | None = None
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a request comes from.
+
+    Names the failing cell in errors and makes trials independent in the cache. Only the
+    embedded endpoint is ever told (as a header); no other endpoint learns it.
+
+    Attributes:
+        role: "agent", "user" or "judge".
+        seed: the run's base seed.
+        resample: how many times this very request was deliberately asked anew.
+    """
+
+    role: str
+    domain: str
+    task_id: str
+    trial: int
+    seed: int
+    mode: str = "default"
+    policy: str = ""
+    resample: int = 0
+
+    @property
+    def salt(self) -> str:
+        """What keeps equal requests of different trials apart in the cache."""
+        return f"{self.seed}/{self.trial}/{self.resample}"
+
+
+class RawToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call as it arrived.
+
+    Attributes:
+        id: as given; None or "" where the server sent none.
+        arguments: the raw text (already-decoded objects are encoded back to text).
+        extra: provider fields beside the protocol's.
+    """
+
+    id: str | None
+    name: str
+    arguments: str
+    extra: dict[str, Any] | None = None
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of a model.
+
+    Attributes:
+        finish_reason: as given: "stop", "length", "tool_calls", "content_filter", ...
+        reasoning: thought text returned in a field of its own.
+        cost: micro-dollars; None where a price is unknown.
+        model, provider, system_fingerprint: who answered, as the endpoint says.
+        from_cache: true where nothing was paid this time.
+        attempts: requests sent for it (0 from the cache).
+        latency_s: seconds from the first attempt to the answer, pauses included.
+        key: the cache key.
+    """
+
+    content: str | None
+    tool_calls: tuple[RawToolCall, ...] = ()
+    finish_reason: str | None = None
+    reasoning: str | None = None
+    usage: Usage
+    cost: MicroUsd | None = None
+    model: str | None = None
+    provider: str | None = None
+    system_fingerprint: str | None = None
+    request_id: str | None = None
+    from_cache: bool = False
+    attempts: int = 1
+    latency_s: float = 0.0
+    key: str = ""
+
+
+class ModelClient(Protocol):
+    """A model that can be asked."""
+
+    @property
+    def name(self) -> str:
+        """The model's name in the configuration."""
+        ...
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens that fit a request and its answer; None where unknown."""
+        ...
+
+    @property
+    def sends_back_extra(self) -> bool:
+        """Whether opaque fields of tool calls are to be returned in the history."""
+        ...
+
+    async def complete(self, request: ChatRequest, origin: Origin) -> Completion:
+        """Ask; every failure is an `EndpointError` (or `BudgetExhausted`)."""
+        ...

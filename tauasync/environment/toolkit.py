@@ -1,0 +1,56 @@
+"""A toolkit: the tools of one side over its database, and the helpers beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tauasync.environment.database import Database
+from tauasync.environment.tool import Tool, collect
+
+
+class ToolNotFound(LookupError):
+    """No tool of this name on this side."""
+
+
+class Toolkit:
+    """Base of a domain's toolkits; subclasses add methods marked with `@tool`.
+
+    Public methods without the mark are helpers: tasks call them to set the scene and to
+    assert the end, models cannot reach them.
+    """
+
+    tools: ClassVar[Mapping[str, Tool]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.tools = collect(cls)
+
+    def __init__(self, db: Database) -> None:
+        self._database = db
+
+    @property
+    def database(self) -> Database:
+        """The overlay this side reads and writes."""
+        return self._database
+
+    def use(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Run a tool, discoverable ones included.
+
+        Raises:
+            ToolNotFound: no such tool; helpers do not count.
+            Exception: whatever the tool raises, for the environment to turn into text.
+        """
+        if name not in self.tools:
+            raise ToolNotFound(f"Tool '{name}' not found.")
+        return getattr(self, name)(**arguments)
+
+    def run(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Run a tool or helper on behalf of a task.
+
+        Raises:
+            LookupError: the toolkit has no such public function.
+        """
+        if name.startswith("_") or not callable(function := getattr(self, name, None)):
+            raise LookupError(f"{type(self).__name__} has no function '{name}'")
+        return function(**arguments)

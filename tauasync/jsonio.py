@@ -1,0 +1,91 @@
+"""JSON that never fails on what a model may have produced.
+
+Models return lone surrogates and integers beyond 64 bits, which fast encoders
+refuse. Losing a paid answer to an encoder is worse than a slower encoding, so
+each function here tries orjson first and falls back to the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import orjson
+
+Json = Any
+"""A decoded JSON value; the one place where `Any` is the honest type."""
+
+
+def dumps(value: Json) -> bytes:
+    """Encode to compact UTF-8; lone surrogates become U+FFFD, big integers stay exact."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return _slow(value, sort_keys=False)
+
+
+def canonical(value: Json) -> bytes:
+    """Encode with sorted keys, so that equal values give equal bytes."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return _slow(value, sort_keys=True)
+
+
+def loads(data: bytes | str) -> Json:
+    """Decode; lone surrogates become U+FFFD.
+
+    Raises:
+        ValueError: the text is no JSON (NaN and Infinity are not JSON either).
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+        return _clean(json.loads(text, parse_constant=_refuse))
+
+
+def loads_exact(text: str) -> Json:
+    """Decode a small text with integers of any size kept exact (orjson makes them floats).
+
+    Raises:
+        ValueError: the text is no JSON, or holds NaN, Infinity or too deep a nesting.
+    """
+    try:
+        return _clean(json.loads(text, parse_constant=_refuse))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def encode_struct(value: msgspec.Struct) -> bytes:
+    """Encode a struct compactly; the same guarantees as `dumps`."""
+    return dumps(msgspec.to_builtins(value))
+
+
+def clean_text(text: str) -> str:
+    """Replace lone surrogates, which no UTF-8 sink accepts, by U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _slow(value: Json, *, sort_keys: bool) -> bytes:
+    text = json.dumps(_clean(value), separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)
+    return text.encode("utf-8")
+
+
+def _clean(value: Json) -> Json:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {_clean(str(key)): _clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    return value
+
+
+def _refuse(constant: str) -> Json:
+    raise ValueError(f"{constant} is not JSON")
