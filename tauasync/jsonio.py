@@ -8,6 +8,7 @@ each function here tries orjson first and falls back to the standard library.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import msgspec
@@ -84,6 +85,8 @@ def _clean(value: Json) -> Json:
         return {_clean(str(key)): _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # as orjson encodes it; "Infinity" would be no JSON
     return value
 
 

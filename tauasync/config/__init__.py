@@ -1,0 +1,1 @@
+"""The configuration: schema, loading, overrides, and what decides results."""

@@ -1,0 +1,1 @@
+"""Counting and truncation of what a model is shown: pure functions."""

@@ -1,0 +1,1 @@
+"""Models behind HTTP: wire format, limits, retry, cache, price, tokens."""

@@ -27,14 +27,15 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a request comes from.
+    """Where a request comes from: a role in a cell.
 
-    Names the failing cell in errors and makes trials independent in the cache. Only the
-    embedded endpoint is ever told (as a header); no other endpoint learns it.
+    Names the failing cell in errors and keeps the completions of different cells apart in the
+    cache. Only the embedded endpoint is ever told (as a header); no other endpoint learns it.
 
     Attributes:
         role: "agent", "user" or "judge".
         seed: the run's base seed.
+        agent, user: the models of the cell, by name.
         resample: how many times this very request was deliberately asked anew.
     """
 
@@ -43,14 +44,33 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str
     trial: int
     seed: int
+    agent: str = ""
+    user: str = ""
     mode: str = "default"
     policy: str = ""
+    retriever: str | None = None
     resample: int = 0
 
     @property
     def salt(self) -> str:
-        """What keeps equal requests of different trials apart in the cache."""
-        return f"{self.seed}/{self.trial}/{self.resample}"
+        """What keeps equal requests apart in the cache: the cell, the seed, the resample index.
+
+        Equal requests are common: the user's opening is the same for every trial, for every
+        agent, and for tasks that differ only in what is broken. Each is a sample of its own.
+        """
+        parts = (
+            self.seed,
+            self.domain,
+            self.task_id,
+            self.trial,
+            self.agent,
+            self.user,
+            self.mode,
+            self.policy,
+            self.retriever or "",
+            self.resample,
+        )
+        return "\x1f".join(map(str, parts))
 
 
 class RawToolCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import datetime as dt
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import msgspec
 
@@ -139,15 +139,15 @@ class Database:
 
         class Crm(Database):
             shape = CrmFile                      # a msgspec.Struct naming every part
-            keys = {"lines": "line_id"}          # list-form tables and their id field
+            keys: ClassVar = {"lines": "line_id"}  # list-form tables and their id field
             lines: Table[Line]
 
     Parts whose field in `shape` is a dict become map tables, those named in `keys`
     become list tables, everything else becomes a slot.
     """
 
-    shape: type[msgspec.Struct]
-    keys: Mapping[str, str] = {}
+    shape: ClassVar[type[msgspec.Struct]]
+    keys: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, parts: Mapping[str, Part]) -> None:
         self._parts = dict(parts)
@@ -155,11 +155,12 @@ class Database:
             setattr(self, name, part)
 
     @classmethod
-    def load(cls, raw: Builtins, *, source: str) -> Database:
+    def load(cls, raw: Builtins, *, source: str) -> Self:
         """Validate raw data and make it the base of a database.
 
         Raises:
-            DataError: the data does not have the domain's shape; names `source` and the path.
+            DataError: the data does not have the domain's shape, or two records of a list
+                share their id; names `source` and the path.
         """
         try:
             file = msgspec.convert(raw, cls.shape, strict=False)
@@ -170,14 +171,17 @@ class Database:
             value = getattr(file, field.name)
             if field.name in cls.keys:
                 key = cls.keys[field.name]
-                parts[field.name] = Table({getattr(r, key): r for r in value}, form="list")
+                records = {getattr(record, key): record for record in value}
+                if len(records) < len(value):
+                    raise DataError(f"{source}: two records of '{field.name}' share their {key}")
+                parts[field.name] = Table(records, form="list")
             elif isinstance(value, dict):
                 parts[field.name] = Table(value, form="map")
             else:
                 parts[field.name] = Slot(value)
         return cls(parts)
 
-    def fork(self) -> Database:
+    def fork(self) -> Self:
         """A fresh, unchanged database over the same base; costs nothing."""
         return type(self)({name: part.fork() for name, part in self._parts.items()})
 
@@ -189,7 +193,7 @@ class Database:
         """sha256 hex of the canonical text of the whole state (upstream's hash)."""
         return hashlib.sha256(canonical_text(self.dump()).encode()).hexdigest()
 
-    def merged(self, patch: Mapping[str, Any], *, source: str) -> Database:
+    def merged(self, patch: Mapping[str, Any], *, source: str) -> Self:
         """A new database with `patch` merged in: objects merge, everything else is replaced."""
         return type(self).load(deep_merge(self.dump(), patch), source=source)
 

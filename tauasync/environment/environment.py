@@ -10,7 +10,7 @@ import msgspec
 from tauasync.environment.render import render
 from tauasync.environment.tool import Tool
 from tauasync.environment.toolkit import Toolkit
-from tauasync.errors import DataError
+from tauasync.errors import DataError, TauasyncError
 from tauasync.jsonio import loads
 from tauasync.task import EnvAssertion, HelperCall, InitialState
 from tauasync.types import (
@@ -26,8 +26,8 @@ from tauasync.types import (
 PREVIEW_CHARS = 200
 """How much of malformed arguments is shown back to the model."""
 
-A = TypeVar("A", bound=Toolkit)
-U = TypeVar("U", bound=Toolkit)
+A = TypeVar("A", bound=Toolkit[Any])
+U = TypeVar("U", bound=Toolkit[Any])
 
 
 class ReplayMismatch(DataError):
@@ -42,6 +42,9 @@ class Environment(Generic[A, U]):
         user: the user's toolkit, None in domains where the user has no tools.
         sync: run after every successful call and every helper.
         solo: whether the agent holds the user's tools too (mode no-user).
+        patch_joins_sides: whether a task's data patch leaves both sides on the patched
+            database; the benchmark does so everywhere, which only suits sides that share
+            one anyway (see docs/parity.md, M1).
     """
 
     def __init__(
@@ -51,11 +54,13 @@ class Environment(Generic[A, U]):
         user: U | None,
         sync: Callable[[A, U], None] | None = None,
         solo: bool = False,
+        patch_joins_sides: bool = False,
     ) -> None:
         self.agent = agent
         self.user = user
         self.solo = solo
         self._sync = sync
+        self._joins = patch_joins_sides or (user is not None and user.database is agent.database)
         if solo and user is not None and (shared := agent.tools.keys() & user.tools.keys()):
             raise DataError(f"solo play needs distinct tool names; both sides have {shared}")
         self.sync()
@@ -124,7 +129,7 @@ class Environment(Generic[A, U]):
         if state is not None:
             self._patch(state)
             for helper in state.initialization_actions or ():
-                self.run_helper(helper)
+                self._set_scene(helper)
         self.replay(tuple(history), strict=True)
         self.sync()
 
@@ -134,11 +139,25 @@ class Environment(Generic[A, U]):
             return
         if data.agent_data is not None:
             patched = self.agent.database.merged(data.agent_data, source="initialization_data")
-            self.agent = type(self.agent)(patched)
-        if data.user_data is not None and self.user is not None:
+            self.agent.attach(patched)
+            if self.user is not None and self._joins:
+                self.user.attach(patched)
+        if data.user_data is not None:
+            if self.user is None:
+                raise DataError("initialization_data.user_data: this domain has no user side")
             patched = self.user.database.merged(data.user_data, source="initialization_data")
-            self.user = type(self.user)(patched)
+            self.user.attach(patched)
+            if self._joins:
+                self.agent.attach(patched)
         self.sync()
+
+    def _set_scene(self, helper: HelperCall) -> None:
+        try:
+            self.run_helper(helper)
+        except TauasyncError:
+            raise
+        except Exception as error:
+            raise DataError(f"initialization action '{helper.func_name}': {error}") from error
 
     def run_helper(self, call: HelperCall | EnvAssertion) -> Any:
         """Run a task's function on its side, then sync; returns what the function returned.
@@ -278,32 +297,35 @@ def parse_history(items: Sequence[dict[str, Any]]) -> Transcript:
     """
     names: dict[str, str] = {}
     parsed: list[TranscriptItem] = []
-    for item in items:
-        role = item.get("role")
-        if role == "tool":
-            parsed.append(
-                ToolMessage(
-                    id=item["id"],
-                    name=names.get(item["id"], ""),
-                    requestor=item.get("requestor", "assistant"),
-                    content=item.get("content") or "",
-                    error=bool(item.get("error", False)),
-                )
-            )
-        elif role in ("assistant", "user"):
-            calls = tuple(
-                ToolCall(
-                    id=call.get("id", ""),
-                    name=call["name"],
-                    arguments=call.get("arguments", {}),
-                    requestor=call.get("requestor", role),
-                )
-                for call in item.get("tool_calls") or ()
-            )
-            names.update({call.id: call.name for call in calls})
-            parsed.append(Message(role=role, content=item.get("content"), tool_calls=calls))
-        else:
-            raise DataError(
-                f"message_history holds the role {role!r}; expected user/assistant/tool"
-            )
+    for position, item in enumerate(items):
+        try:
+            parsed.append(_parse_item(item, names))
+        except KeyError as error:
+            raise DataError(f"message_history[{position}] lacks the field {error}") from None
     return tuple(parsed)
+
+
+def _parse_item(item: dict[str, Any], names: dict[str, str]) -> TranscriptItem:
+    """One item; `names` collects which tool each call id belongs to."""
+    role = item.get("role")
+    if role == "tool":
+        return ToolMessage(
+            id=item["id"],
+            name=names.get(item["id"], ""),
+            requestor=item.get("requestor", "assistant"),
+            content=item.get("content") or "",
+            error=bool(item.get("error", False)),
+        )
+    if role not in ("assistant", "user"):
+        raise DataError(f"message_history holds the role {role!r}; expected user/assistant/tool")
+    calls = tuple(
+        ToolCall(
+            id=call.get("id", ""),
+            name=call["name"],
+            arguments=call.get("arguments", {}),
+            requestor=call.get("requestor", role),
+        )
+        for call in item.get("tool_calls") or ()
+    )
+    names.update({call.id: call.name for call in calls})
+    return Message(role=role, content=item.get("content"), tool_calls=calls)

@@ -11,7 +11,7 @@ import re
 import types
 import typing
 from collections.abc import Callable
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, TypeVar
 
 import msgspec
@@ -106,7 +106,7 @@ _SCALARS: dict[Any, str] = {str: "string", int: "integer", float: "number", bool
 
 
 def schema_of(hint: Any) -> dict[str, Any]:
-    """JSON schema of an annotation: scalars, literals, optionals, lists, dicts, structs."""
+    """JSON schema of an annotation: scalars, literals, enums, optionals, lists, dicts, structs."""
     if hint is Any:
         return {}
     if hint is type(None):
@@ -124,6 +124,8 @@ def schema_of(hint: Any) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": True}
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return _struct_schema(hint)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return {"type": "string", "enum": [member.value for member in hint]}
     raise TypeError(f"no JSON schema for the annotation {hint!r}")
 
 
@@ -136,7 +138,7 @@ def _struct_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
         if field.required:
             required.append(field.name)
         else:
-            schema["default"] = field.default
+            schema["default"] = msgspec.to_builtins(field.default)
         properties[field.name] = schema
     result: dict[str, Any] = {"type": "object", "properties": properties}
     if required:

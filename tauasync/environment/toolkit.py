@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from tauasync.environment.database import Database
 from tauasync.environment.tool import Tool, collect
+
+D = TypeVar("D", bound=Database)
 
 
 class ToolNotFound(LookupError):
     """No tool of this name on this side."""
 
 
-class Toolkit:
+class Toolkit(Generic[D]):
     """Base of a domain's toolkits; subclasses add methods marked with `@tool`.
 
     Public methods without the mark are helpers: tasks call them to set the scene and to
@@ -26,13 +28,17 @@ class Toolkit:
         super().__init_subclass__(**kwargs)
         cls.tools = collect(cls)
 
-    def __init__(self, db: Database) -> None:
-        self._database = db
+    def __init__(self, db: D) -> None:
+        self.db = db
 
     @property
     def database(self) -> Database:
         """The overlay this side reads and writes."""
-        return self._database
+        return self.db
+
+    def attach(self, db: D) -> None:
+        """Work on another database from now on."""
+        self.db = db
 
     def use(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Run a tool, discoverable ones included.

@@ -1,0 +1,1 @@
+"""One conversation: the protocol as a pure transition, and the driver around it."""

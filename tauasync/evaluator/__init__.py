@@ -1,0 +1,1 @@
+"""Scoring: one module a check, and the product of those a task counts."""

@@ -1,0 +1,5 @@
+"""The embedded endpoint: an OpenAI-compatible server whose models play the tasks.
+
+A dry run and a test double: what it scores says something about the harness, nothing about
+any model.
+"""

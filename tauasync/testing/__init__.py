@@ -1,0 +1,1 @@
+"""What tests and authors of plug-ins build with."""

@@ -1,0 +1,286 @@
+"""Plays one cell: builds its world and participants, records it, scores it.
+
+Every failure becomes a recorded outcome here; nothing one cell does can end another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import anyio
+import msgspec
+
+from tauasync.agent.llm import make_agent
+from tauasync.assembly.domains import Stage
+from tauasync.endpoint.completion import Completion, ModelClient, Origin
+from tauasync.environment.environment import parse_history
+from tauasync.episode.drive import EpisodeResult, Happening, play
+from tauasync.episode.step import Limits
+from tauasync.errors import (
+    BudgetExhausted,
+    Consequence,
+    EndpointUnusable,
+    RunFileError,
+    StorageError,
+    TransientError,
+    classify,
+)
+from tauasync.evaluator.reward import GRADING_VERSION, succeeded
+from tauasync.evaluator.verdict import Verdict
+from tauasync.grid.cell import Cell
+from tauasync.scheduler.control import RunControl, RunStopping, StopReason
+from tauasync.scheduler.progress import Progress
+from tauasync.scheduler.scoring import score_conversation
+from tauasync.store.records import CompletionRow, EpisodeEnd, Outcome, leaf_errors
+from tauasync.store.run_store import RunStore
+from tauasync.types import Mode, Termination, Transcript
+from tauasync.user.simulator import make_user
+
+FAILURES_IN_A_ROW = 25
+"""Cells that fail one after another, with no success between, before the run gives up."""
+
+
+class CellPlayer:
+    """Plays and scores cells of one run.
+
+    Args:
+        clients: models by name.
+        endpoint_of: the endpoint's name by model name, for the record.
+        judge: the model that judges, None where none is configured.
+        seed: the run's base seed.
+    """
+
+    def __init__(
+        self,
+        *,
+        stage: Stage,
+        store: RunStore,
+        clients: Mapping[str, ModelClient],
+        endpoint_of: Mapping[str, str],
+        judge: str | None,
+        limits: Limits,
+        seed: int,
+        control: RunControl,
+        progress: Progress,
+    ) -> None:
+        self._stage = stage
+        self._store = store
+        self._clients = clients
+        self._endpoint_of = endpoint_of
+        self._judge = judge
+        self._limits = limits
+        self._seed = seed
+        self._control = control
+        self._progress = progress
+        self._failures_in_a_row = 0
+
+    async def play(self, item: tuple[int, Cell]) -> None:
+        """Play one cell to a recorded outcome, then score it."""
+        cell_id, cell = item
+        try:
+            episode_id = await self._store.begin_episode(cell_id, cell.seed(self._seed))
+        except StorageError as error:
+            self._control.stop(StopReason.STORAGE, error)
+            return
+        started = time.monotonic()
+        self._progress.in_flight += 1
+        try:
+            result = await self._converse(episode_id, cell)
+        except anyio.get_cancelled_exc_class() as error:
+            with anyio.CancelScope(shield=True):
+                await self._leave(episode_id, started, Outcome.CANCELLED, error)
+            raise
+        except RunStopping as error:
+            await self._leave(episode_id, started, Outcome.INTERRUPTED, error)
+        except Exception as error:  # noqa: BLE001 - recorded, and the cell stays open
+            await self._fail(episode_id, started, error)
+        else:
+            self._failures_in_a_row = 0
+            await self._store.end_episode(
+                EpisodeEnd(
+                    episode_id=episode_id,
+                    outcome=Outcome.FINISHED,
+                    termination=result.termination,
+                    failure=result.failure,
+                    steps=result.steps,
+                    num_errors=result.errors,
+                    duration_s=time.monotonic() - started,
+                )
+            )
+            await self.score(episode_id, cell_id, cell, result.transcript, result.termination)
+            self._progress.played += 1
+        finally:
+            self._progress.in_flight -= 1
+
+    async def score(
+        self,
+        episode_id: int,
+        cell_id: int,
+        cell: Cell,
+        transcript: Transcript,
+        termination: Termination,
+    ) -> None:
+        """Score a finished conversation; what keeps it from a verdict is recorded."""
+        domain = self._stage.domains[cell.domain]
+        solo = cell.mode is Mode.NO_USER
+
+        async def on_completion(completion: Completion) -> None:
+            assert self._judge is not None
+            await self._record_completion(episode_id, None, "judge", self._judge, completion)
+
+        try:
+            verdict = await score_conversation(
+                task=self._stage.task(cell.domain, cell.task_id),
+                transcript=transcript,
+                termination=termination,
+                fresh=lambda: domain.environment(solo=solo),
+                judge=None if self._judge is None else self._clients[self._judge],
+                origin=self._origin(cell, "judge"),
+                on_completion=on_completion,
+            )
+        except RunStopping:
+            return
+        except Exception as error:  # noqa: BLE001 - recorded; a resume scores again
+            self._stop_if_hopeless(error)
+            await self._store.event(
+                "score_failed",
+                {"errors": [msgspec.to_builtins(leaf) for leaf in leaf_errors(error)]},
+                cell_id=cell_id,
+            )
+            return
+        await self._keep(episode_id, verdict)
+
+    async def _keep(self, episode_id: int, verdict: Verdict) -> None:
+        await self._store.add_verdict(episode_id, verdict, grading_version=GRADING_VERSION)
+        if succeeded(verdict.reward):
+            self._progress.solved += 1
+
+    async def _converse(self, episode_id: int, cell: Cell) -> EpisodeResult:
+        task = self._stage.task(cell.domain, cell.task_id)
+        domain = self._stage.domains[cell.domain]
+        solo = cell.mode is Mode.NO_USER
+        environment = domain.environment(solo=solo)
+        state = task.initial_state
+        history = parse_history((state.message_history if state else None) or ())
+        environment.prepare(state, history)
+        agent = make_agent(
+            mode=cell.mode,
+            client=self._clients[cell.agent],
+            task=task,
+            policy=domain.policy(cell.policy, solo=solo),
+            environment=environment,
+            origin=self._origin(cell, "agent"),
+            before=self._control.check,
+        )
+        user = None
+        if not solo:
+            user = make_user(
+                client=self._clients[cell.user],
+                task=task,
+                environment=environment,
+                origin=self._origin(cell, "user"),
+                standing_orders=self._stage.standing_orders[cell.domain],
+                before=self._control.check,
+            )
+
+        async def observe(happening: Happening) -> None:
+            if happening.completion is not None and happening.actor is not None:
+                role = happening.actor.value
+                model = cell.agent if role == "agent" else cell.user
+                await self._record_completion(
+                    episode_id, happening.index, role, model, happening.completion
+                )
+            if happening.item is not None:
+                await self._store.add_item(episode_id, happening.index, happening.item)
+
+        return await play(
+            environment=environment,
+            agent=agent,
+            user=user,
+            limits=self._limits,
+            history=history,
+            observe=observe,
+            clock=time.monotonic,
+        )
+
+    def _origin(self, cell: Cell, role: str) -> Origin:
+        return Origin(
+            role=role,
+            domain=cell.domain,
+            task_id=cell.task_id,
+            trial=cell.trial,
+            seed=self._seed,
+            agent=cell.agent,
+            user=cell.user,
+            mode=cell.mode.value,
+            policy=cell.policy,
+            retriever=cell.retriever,
+        )
+
+    async def _record_completion(
+        self, episode_id: int, idx: int | None, role: str, model: str, completion: Completion
+    ) -> None:
+        self._progress.add_completion(completion)
+        await self._store.add_completion(
+            CompletionRow(
+                episode_id=episode_id,
+                idx=idx,
+                role=role,
+                endpoint=self._endpoint_of[model],
+                model=model,
+                usage=completion.usage,
+                cost=completion.cost,
+                model_answered=completion.model,
+                provider=completion.provider,
+                system_fingerprint=completion.system_fingerprint,
+                request_id=completion.request_id,
+                key=completion.key,
+                from_cache=completion.from_cache,
+                attempts=completion.attempts,
+                latency_s=completion.latency_s,
+                finish_reason=completion.finish_reason,
+            )
+        )
+
+    async def _fail(self, episode_id: int, started: float, error: Exception) -> None:
+        self._stop_if_hopeless(error)
+        if isinstance(error, BudgetExhausted):
+            await self._leave(episode_id, started, Outcome.BUDGET_STOPPED, error)
+            return
+        self._progress.add_failure(error)
+        await self._leave(episode_id, started, Outcome.INFRA_FAILED, error)
+
+    def _stop_if_hopeless(self, error: Exception) -> None:
+        if classify(error) is Consequence.STOP_RUN:
+            self._control.stop(stop_reason(error), error)
+            return
+        if isinstance(error, TransientError):
+            self._failures_in_a_row += 1
+            if self._failures_in_a_row >= FAILURES_IN_A_ROW:
+                self._control.stop(StopReason.ENDPOINT, error)
+
+    async def _leave(
+        self, episode_id: int, started: float, outcome: Outcome, error: BaseException
+    ) -> None:
+        await self._store.end_episode(
+            EpisodeEnd(
+                episode_id=episode_id,
+                outcome=outcome,
+                duration_s=time.monotonic() - started,
+                errors=leaf_errors(error),
+            )
+        )
+
+
+def stop_reason(error: BaseException) -> StopReason:
+    """Why a run stops on an error that stops it."""
+    match error:
+        case BudgetExhausted():
+            return StopReason.BUDGET
+        case EndpointUnusable():
+            return StopReason.ENDPOINT
+        case StorageError() | RunFileError():
+            return StopReason.STORAGE
+        case _:
+            return StopReason.ENDPOINT

@@ -1,0 +1,244 @@
+"""The commands and their flags; each command's work is imported only when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tauasync import __version__
+from tauasync.errors import TauasyncError
+
+app = typer.Typer(
+    name="tauasync",
+    help="Evaluate conversational agents on the tau-bench family: plan, run, resume, report.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+tasks_app = typer.Typer(
+    help="Look at the tasks of a domain.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(tasks_app, name="tasks")
+
+ConfigArg = Annotated[Path, typer.Argument(metavar="CONFIG", help="A TOML file; see configs/.")]
+RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="A run file, e.g. runs/demo.sqlite.")]
+SetOpt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one key of the configuration (repeatable), e.g. --set run.trials=1.",
+    ),
+]
+DataOpt = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        metavar="DIR",
+        help="Folder of the upstream benchmark's data (holds `domains/`); "
+        "also TAUASYNC_TAU2_DATA or run.data_dir.",
+    ),
+]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def _version(*, value: bool) -> None:
+    if value:
+        typer.echo(f"tauasync {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=lambda value: _version(value=value),
+            is_eager=True,
+            help="Print the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def run(
+    config: ConfigArg,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="RUN", help="The run file to create. Default: runs/NAME-DATE."
+        ),
+    ] = None,
+    overrides: SetOpt = None,
+    data_dir: DataOpt = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
+    ] = False,
+) -> None:
+    """Play a configuration's grid into a new run file, then report."""
+    from tauasync.cli.sweep import start
+
+    raise typer.Exit(
+        start(config, out=out, overrides=overrides or [], data_dir=data_dir, quiet=quiet)
+    )
+
+
+@app.command()
+def resume(
+    run_file: RunArg,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="CONFIG",
+            help="Take throughput, budget and key settings from this file; what decides results "
+            "must be equal.",
+        ),
+    ] = None,
+    overrides: SetOpt = None,
+    data_dir: DataOpt = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
+    ] = False,
+) -> None:
+    """Go on with a run: play what is open, score what is unscored."""
+    from tauasync.cli.sweep import go_on
+
+    raise typer.Exit(
+        go_on(run_file, config=config, overrides=overrides or [], data_dir=data_dir, quiet=quiet)
+    )
+
+
+@app.command()
+def plan(
+    config: ConfigArg,
+    overrides: SetOpt = None,
+    data_dir: DataOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Show the grid, the calls to expect and which prices are known; nothing is sent."""
+    from tauasync.cli.plan import show_plan
+
+    raise typer.Exit(
+        show_plan(config, overrides=overrides or [], data_dir=data_dir, as_json=as_json)
+    )
+
+
+@app.command()
+def check(config: ConfigArg, overrides: SetOpt = None, as_json: JsonOpt = False) -> None:
+    """Send one tiny probe to every model of a configuration, a tool call included."""
+    from tauasync.cli.check import probe_all
+
+    raise typer.Exit(probe_all(config, overrides=overrides or [], as_json=as_json))
+
+
+@app.command()
+def status(run_file: RunArg, as_json: JsonOpt = False) -> None:
+    """Show how far a run is, while it runs or after."""
+    from tauasync.cli.read import show_status
+
+    raise typer.Exit(show_status(run_file, as_json=as_json))
+
+
+@app.command()
+def report(run_file: RunArg, as_json: JsonOpt = False) -> None:
+    """Report a run: pass^k with its denominators, cost, tokens, terminations, breakdowns."""
+    from tauasync.cli.read import show_report
+
+    raise typer.Exit(show_report(run_file, as_json=as_json))
+
+
+@app.command()
+def show(
+    run_file: RunArg,
+    cell: Annotated[
+        str, typer.Argument(metavar="CELL", help="A cell's number, or TASK_ID[:TRIAL].")
+    ],
+    as_json: JsonOpt = False,
+) -> None:
+    """Show one cell's conversation and verdict."""
+    from tauasync.cli.read import show_cell
+
+    raise typer.Exit(show_cell(run_file, cell, as_json=as_json))
+
+
+SourceOpt = Annotated[
+    str, typer.Option("--source", metavar="project|upstream", help="Whose data to read.")
+]
+
+
+@tasks_app.command("list")
+def tasks_list(
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN")],
+    split: Annotated[str | None, typer.Option("--split", help="Only this split.")] = None,
+    source: SourceOpt = "project",
+    data_dir: DataOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """List task ids of a domain, and its splits."""
+    from tauasync.cli.tasks import list_tasks
+
+    raise typer.Exit(
+        list_tasks(domain, split=split, source=source, data_dir=data_dir, as_json=as_json)
+    )
+
+
+@tasks_app.command("show")
+def tasks_show(
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN")],
+    task_id: Annotated[str, typer.Argument(metavar="TASK_ID")],
+    source: SourceOpt = "project",
+    data_dir: DataOpt = None,
+) -> None:
+    """Show one task as JSON."""
+    from tauasync.cli.tasks import show_task
+
+    raise typer.Exit(show_task(domain, task_id, source=source, data_dir=data_dir))
+
+
+@app.command("simulate-endpoint")
+def simulate_endpoint(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="CONFIG", help="Take domains and embedded limits from this file."
+        ),
+    ] = None,
+    overrides: SetOpt = None,
+    data_dir: DataOpt = None,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 8199,
+) -> None:
+    """Serve the simulated models over HTTP, for load and kill tests."""
+    from tauasync.cli.simulate import serve_endpoint
+
+    raise typer.Exit(
+        serve_endpoint(config, overrides=overrides or [], data_dir=data_dir, host=host, port=port)
+    )
+
+
+def run_app() -> None:
+    """Run the command line; turn known failures into one message and their exit code."""
+    from tauasync.cli.exit_codes import exit_code_for
+
+    try:
+        app()
+    except TauasyncError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(exit_code_for(error))
+    except BrokenPipeError:
+        # The reader of a pipe went away; nothing is wrong with the run.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)

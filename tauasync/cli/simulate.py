@@ -1,0 +1,60 @@
+"""`tauasync simulate-endpoint`: the simulated models over HTTP, on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+
+from tauasync.assembly.domains import open_domain
+from tauasync.assembly.models import make_embedded
+from tauasync.cli.exit_codes import ExitCode
+from tauasync.config.load import load_config
+from tauasync.config.schema import EndpointConfig
+from tauasync.environment.domain import Domain
+from tauasync.errors import ConfigError, DataError
+from tauasync.simulated.server import serve
+from tauasync.task import Task
+
+
+def serve_endpoint(
+    config_path: Path | None,
+    *,
+    overrides: Sequence[str],
+    data_dir: Path | None,
+    host: str,
+    port: int,
+) -> int:
+    """Serve until SIGTERM or Ctrl-C; prints the base URL when it accepts connections."""
+    if config_path is None:
+        if overrides:
+            raise ConfigError("--set changes a configuration; name one with --config")
+        name, entry = "simulated", EndpointConfig(kind="embedded")
+        sources = {"telecom": "project", "mock": "project"}
+    else:
+        config = load_config(config_path, overrides, data_dir=data_dir)
+        data_dir = config.run.data_dir
+        embedded = [item for item in config.endpoints.items() if item[1].kind == "embedded"]
+        if not embedded:
+            raise ConfigError('no endpoint has kind = "embedded"', source=config_path)
+        name, entry = embedded[0]
+        sources = {domain.name: domain.source for domain in config.domains}
+    domains = {
+        name: open_domain(name, source=source, data_dir=data_dir)
+        for name, source in sources.items()
+    }
+    app = make_embedded(name, entry, lambda domain, task: _task(domains, domain, task))
+
+    def announce(url: str) -> None:
+        print(f"listening on {url}", flush=True)
+
+    anyio.run(lambda: serve(app, on_ready=announce, host=host, port=port))
+    return ExitCode.COMPLETE
+
+
+def _task(domains: dict[str, Domain], domain: str, task_id: str) -> Task:
+    try:
+        return domains[domain].tasks[task_id]
+    except KeyError:
+        raise DataError(f"there is no task '{task_id}' in domain '{domain}'") from None

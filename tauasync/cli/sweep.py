@@ -1,0 +1,166 @@
+"""`tauasync run` and `tauasync resume`: play, show progress, report, tell by the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import anyio
+from rich.console import Console
+
+from tauasync.assembly.domains import Stage, set_stage
+from tauasync.assembly.preflight import preflight
+from tauasync.assembly.run_file import (
+    check_identity,
+    config_for_resume,
+    default_path,
+    features,
+    make_manifest,
+)
+from tauasync.assembly.sweep import SweepEnd, sweep
+from tauasync.cli.exit_codes import ExitCode, exit_code_for
+from tauasync.cli.progress import display, line
+from tauasync.cli.read import print_report
+from tauasync.config.fingerprint import fingerprint
+from tauasync.config.load import load_config
+from tauasync.config.manifest import to_json
+from tauasync.config.schema import RunConfig
+from tauasync.errors import RunFileError
+from tauasync.scheduler.control import StopReason
+from tauasync.scheduler.progress import Snapshot
+from tauasync.store.reader import RunReader
+from tauasync.store.run_store import RunStore
+
+
+def start(
+    config_path: Path,
+    *,
+    out: Path | None,
+    overrides: Sequence[str],
+    data_dir: Path | None,
+    quiet: bool,
+) -> int:
+    """Create a run file and play it."""
+    config = load_config(config_path, overrides, data_dir=data_dir)
+    stage = set_stage(config)
+    path = out or default_path(config)
+    if path.exists():
+        raise RunFileError(
+            f"{path}: exists already; go on with it by `tauasync resume {path}`, "
+            "or choose another --out"
+        )
+    anyio.run(preflight, config)
+    manifest = make_manifest(config, stage)
+    store = RunStore.create(path, manifest, stage.cells, features=features(stage))
+    return _play(config, stage, path, store, quiet=quiet)
+
+
+def go_on(
+    path: Path,
+    *,
+    config: Path | None,
+    overrides: Sequence[str],
+    data_dir: Path | None,
+    quiet: bool,
+) -> int:
+    """Reopen a run file and play what is open."""
+    with RunReader(path) as reader:
+        manifest = reader.manifest()
+        work_left = bool(reader.open_cells()) or reader.unscored_count() > 0
+    settings = config_for_resume(
+        manifest, config=config, overrides=overrides, data_dir=data_dir, environ=os.environ
+    )
+    stage = set_stage(settings)
+    check_identity(manifest, stage)
+    if work_left:
+        anyio.run(preflight, settings)
+    return _play(settings, stage, path, RunStore.open(path), quiet=quiet)
+
+
+def _play(
+    config: RunConfig,
+    stage: Stage,
+    path: Path,
+    store: AbstractAsyncContextManager[RunStore],
+    *,
+    quiet: bool,
+) -> int:
+    console = Console(stderr=True)
+    if not quiet:
+        _introduce(config, stage, path, console)
+
+    async def show(snapshot: Callable[[], Snapshot]) -> None:
+        if not quiet:
+            await display(snapshot, console)
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
+    async def main() -> SweepEnd:
+        async with store as opened:
+            if opened.manifest.config != (text := to_json(config)):
+                await opened.configure(text, fingerprint(config))
+            return await sweep(config, stage, opened, show=show, say=say)
+
+    end = anyio.run(main)
+    if not quiet:
+        console.print(line(end.snapshot), highlight=False, soft_wrap=True)
+        print_report(path)
+    _tell(end, path)
+    return code_of(end)
+
+
+def _introduce(config: RunConfig, stage: Stage, path: Path, console: Console) -> None:
+    roles = [("agent", name) for name in config.roles.agents] + [("user", config.roles.user)]
+    if config.roles.judge:
+        roles.append(("judge", config.roles.judge))
+    for role, name in roles:
+        model = config.models[name]
+        endpoint = config.endpoints[model.endpoint]
+        where = endpoint.base_url or "simulated, in this process"
+        console.print(
+            f"{role:>6}  {name}  ({model.model} at {where})", highlight=False, soft_wrap=True
+        )
+    console.print(
+        f"{len(stage.cells)} cells -> {path}", highlight=False, soft_wrap=True, markup=False
+    )
+    for item in stage.excluded:
+        console.print(
+            f"left out: {item.domain} {item.task_id} in mode {item.mode.value}: {item.reason}",
+            highlight=False,
+            soft_wrap=True,
+            markup=False,
+        )
+
+
+def _tell(end: SweepEnd, path: Path) -> None:
+    """Say on stderr what is left to do and how."""
+    if end.reason is not None:
+        because = f": {end.error}" if end.error is not None else ""
+        print(f"stopped ({end.reason.value}){because}", file=sys.stderr)
+    if end.open_cells or end.unscored:
+        print(
+            f"{end.open_cells} cells are open, {end.unscored} are unscored; go on with\n"
+            f"  tauasync resume {path}",
+            file=sys.stderr,
+        )
+
+
+def code_of(end: SweepEnd) -> ExitCode:
+    """The exit code that tells how a sweep ended."""
+    match end.reason:
+        case StopReason.INTERRUPTED:
+            return ExitCode.INTERRUPTED
+        case StopReason.TERMINATED:
+            return ExitCode.TERMINATED
+        case StopReason.BUDGET:
+            return ExitCode.BUDGET_REACHED
+        case StopReason.ENDPOINT | StopReason.STORAGE if end.error is not None:
+            code = exit_code_for(end.error)
+            return ExitCode.ENDPOINT_UNUSABLE if code is ExitCode.CELLS_OPEN else code
+        case _:
+            left = end.open_cells + end.unscored
+            return ExitCode.CELLS_OPEN if left else ExitCode.COMPLETE

@@ -1,0 +1,294 @@
+"""The bytes of an answer as a completion, or as the error they hide.
+
+Answers are tolerated in every shape that has been met in the field and still says
+something; what says nothing usable is an `InvalidAnswer`, which the retry layer repeats.
+Tool calls are kept raw: deciding about their ids and arguments belongs to the participant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tauasync.endpoint.completion import Completion, RawToolCall
+from tauasync.endpoint.failure import (
+    Facts,
+    error_from_answer,
+    holds_error,
+    read_json,
+    request_id_of,
+)
+from tauasync.endpoint.redact import redact
+from tauasync.errors import InvalidAnswer
+from tauasync.jsonio import clean_text, dumps, loads_exact
+from tauasync.types import Usage
+
+_CALL_FIELDS = frozenset({"id", "type", "function", "index"})
+_FLAT_FIELDS = frozenset({"name", "arguments"})
+_TEXT_PARTS = ("text", "output_text")
+_THOUGHT_PARTS = ("thinking", "reasoning")
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A parsed answer.
+
+    Attributes:
+        completion: cost, key and latency not yet filled in.
+        reports_usage: false where the endpoint counted nothing and the usage is empty.
+    """
+
+    completion: Completion
+    reports_usage: bool
+
+
+def parse_answer(
+    *, headers: Mapping[str, str], body: bytes, facts: Facts, strip_think: bool
+) -> Answer:
+    """Read a 200.
+
+    Raises:
+        EndpointError: an error in the clothes of a 200, or nothing usable (`InvalidAnswer`).
+    """
+    try:
+        decoded = read_json(body)
+    except ValueError as error:
+        raise _invalid(f"no JSON: {error}", headers, body, facts) from None
+    if holds_error(decoded):
+        raise error_from_answer(status=200, headers=headers, body=body, facts=facts)
+    if not isinstance(decoded, dict):
+        raise _invalid("no JSON object", headers, body, facts)
+    choices = decoded.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise _invalid("no choices", headers, body, facts)
+    choice = choices[0]
+    if choice.get("error"):
+        inner = dumps({"error": choice["error"]})
+        raise error_from_answer(status=200, headers=headers, body=inner, facts=facts)
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise _invalid("a choice without a message", headers, body, facts)
+    if _holds_decoded_arguments(message):
+        message = _exact(body) or message
+    content, reasoning = _texts(message)
+    if strip_think and content is not None:
+        content, thought = split_think(content)
+        reasoning = "\n".join(part for part in (reasoning, thought) if part) or None
+    usage = read_usage(decoded.get("usage"))
+    completion = Completion(
+        content=content,
+        tool_calls=_tool_calls(message),
+        finish_reason=_text_or_none(choice.get("finish_reason")),
+        reasoning=reasoning,
+        usage=usage or Usage(),
+        model=_text_or_none(decoded.get("model")),
+        provider=_text_or_none(decoded.get("provider")),
+        system_fingerprint=_text_or_none(decoded.get("system_fingerprint")),
+        request_id=request_id_of(headers) or _text_or_none(decoded.get("id")),
+    )
+    return Answer(completion=completion, reports_usage=usage is not None)
+
+
+_BLOCK = re.compile(r"<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
+_UNCLOSED = re.compile(r"<think(?:ing)?>(.*)\Z", re.DOTALL)
+_UNOPENED = re.compile(r"\A(.*)</think(?:ing)?>\s*", re.DOTALL)
+
+
+def split_think(content: str) -> tuple[str | None, str | None]:
+    """Separate what is said from marked thoughts.
+
+    Two broken forms count as thoughts as well: a block the output limit cut off, and one
+    whose opening mark the chat template had put into the prompt.
+
+    Returns:
+        (what is said, the thoughts); a text without marks comes back as it was.
+    """
+    if "think" not in content:
+        return content, None
+    thoughts: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        thoughts.append(match.group(1).strip())
+        return ""
+
+    said = _BLOCK.sub(keep, content)
+    said = _UNCLOSED.sub(keep, said)
+    said = _UNOPENED.sub(keep, said)
+    if not thoughts:
+        return content, None
+    return said, "\n".join(text for text in thoughts if text) or None
+
+
+def read_usage(raw: Any) -> Usage | None:
+    """Token counts in the notations met in the field; None where nothing was counted.
+
+    `prompt` includes cached tokens and `completion` includes reasoning, whatever the server's
+    own convention: where the total shows that thoughts were counted apart, they are added.
+    """
+    if not isinstance(raw, dict):
+        return None
+    prompt_details = _table(raw, "prompt_tokens_details") or _table(raw, "input_tokens_details")
+    cached = (
+        _count(prompt_details.get("cached_tokens"))
+        or _count(raw.get("cache_read_input_tokens"))
+        or _count(raw.get("prompt_cache_hit_tokens"))
+    )
+    written = (
+        _count(prompt_details.get("cache_write_tokens"))
+        or _count(prompt_details.get("cache_creation_tokens"))
+        or _count(raw.get("cache_creation_input_tokens"))
+    )
+    prompt = _count(raw.get("prompt_tokens"))
+    if not prompt and "input_tokens" in raw:
+        # Anthropic's own notation counts cache reads and writes beside the input.
+        beside = cached + written if "cache_read_input_tokens" in raw else 0
+        prompt = _count(raw["input_tokens"]) + beside
+    completion = _count(raw.get("completion_tokens")) or _count(raw.get("output_tokens"))
+    details = _table(raw, "completion_tokens_details") or _table(raw, "output_tokens_details")
+    reasoning = _count(details.get("reasoning_tokens")) or _count(raw.get("reasoning_tokens"))
+    total = _count(raw.get("total_tokens"))
+    if not prompt:
+        prompt = max(0, total - completion)
+    if not prompt and not completion:
+        return None
+    apart = total - prompt - completion
+    if apart > 0 and not completion:
+        completion = apart
+    elif apart > 0:
+        completion += apart
+        reasoning = max(reasoning, apart)
+    return Usage(
+        prompt=prompt,
+        cached=cached,
+        cache_write=written,
+        completion=completion,
+        reasoning=reasoning,
+    )
+
+
+def _texts(message: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """What is said and what is thought, before marks inside the text are looked at."""
+    said: list[str] = []
+    thought: list[str] = []
+    content = message.get("content")
+    if isinstance(content, dict):
+        content = [content]
+    if isinstance(content, list):
+        for part in content:
+            _take_part(part, said, thought)
+        text: str | None = "".join(said) if said else None
+    else:
+        text = content if isinstance(content, str) else None
+    refusal = message.get("refusal")
+    if not text and isinstance(refusal, str) and refusal:
+        text = refusal
+    for name in ("reasoning_content", "reasoning"):
+        value = message.get(name)
+        if isinstance(value, str) and value:
+            thought.append(value)
+            break
+    clean = clean_text(text) if text is not None else None
+    return clean, clean_text("\n".join(thought)) or None
+
+
+def _take_part(part: Any, said: list[str], thought: list[str]) -> None:
+    if isinstance(part, str):
+        said.append(part)
+        return
+    if not isinstance(part, dict):
+        return
+    kind = part.get("type", "text")
+    if kind in _THOUGHT_PARTS:
+        inner = part.get("thinking") or part.get("text") or part.get("reasoning")
+        for item in inner if isinstance(inner, list) else [inner]:
+            value = item.get("text") if isinstance(item, dict) else item
+            if isinstance(value, str):
+                thought.append(value)
+    elif kind in _TEXT_PARTS and isinstance(part.get("text"), str):
+        said.append(part["text"])
+    elif kind == "refusal" and isinstance(part.get("refusal"), str):
+        said.append(part["refusal"])
+
+
+def _holds_decoded_arguments(message: Mapping[str, Any]) -> bool:
+    calls = message.get("tool_calls")
+    return isinstance(calls, list) and any(
+        isinstance(call, dict)
+        and isinstance(call.get("function"), dict)
+        and isinstance(call["function"].get("arguments"), dict | list)
+        for call in calls
+    )
+
+
+def _exact(body: bytes) -> Mapping[str, Any] | None:
+    """The message decoded again with integers of any size exact, which the fast decoder rounds."""
+    try:
+        decoded = loads_exact(body.decode("utf-8", "replace"))
+    except ValueError:
+        return None
+    message: Mapping[str, Any] = decoded["choices"][0]["message"]
+    return message
+
+
+def _tool_calls(message: Mapping[str, Any]) -> tuple[RawToolCall, ...]:
+    raw = message.get("tool_calls")
+    if isinstance(raw, dict):
+        raw = [raw]
+    if isinstance(raw, list) and raw:
+        return tuple(_tool_call(item) for item in raw if isinstance(item, dict))
+    legacy = message.get("function_call")
+    if isinstance(legacy, dict):
+        return (_tool_call({"function": legacy}),)
+    return ()
+
+
+def _tool_call(item: Mapping[str, Any]) -> RawToolCall:
+    function = item.get("function")
+    known = _CALL_FIELDS
+    if not isinstance(function, dict):
+        function = item
+        known = _CALL_FIELDS | _FLAT_FIELDS
+    call_id = item.get("id")
+    name = function.get("name")
+    extra = {key: value for key, value in item.items() if key not in known}
+    return RawToolCall(
+        id=str(call_id) if call_id is not None else None,
+        name=name if isinstance(name, str) else "",
+        arguments=_arguments(function.get("arguments")),
+        extra=extra or None,
+    )
+
+
+def _arguments(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else dumps(value).decode()
+
+
+def _table(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = raw.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        return 0
+    return int(value) if value < 2**53 else 0
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _invalid(what: str, headers: Mapping[str, str], body: bytes, facts: Facts) -> InvalidAnswer:
+    text = body.decode("utf-8", "replace")
+    return InvalidAnswer(
+        f"the answer breaks the protocol: {redact(what, facts.secrets, limit=200)}",
+        endpoint=facts.endpoint,
+        model=facts.model,
+        status=200,
+        request_id=request_id_of(headers),
+        body=redact(clean_text(text), facts.secrets),
+    )

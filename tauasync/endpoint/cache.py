@@ -1,0 +1,310 @@
+"""The response cache: every answer that was ever paid for, committed before it is used.
+
+All disk work happens on one thread of its own, which commits whatever has gathered in one
+transaction; the event loop never waits for a disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import anyio
+
+from tauasync.endpoint.completion import Completion
+from tauasync.endpoint.shelf import Lookup, Shelf
+from tauasync.errors import StorageError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_LOG = logging.getLogger(__name__)
+_MAX_BATCH = 256
+_CLOSE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheStatistics:
+    """Use of the cache since it was opened.
+
+    Attributes:
+        hits, misses: of look-ups; a refused row counts as a miss as well.
+        refused: rows that were there but not to be trusted: tampered with, damaged, of
+            another model or of another schema.
+        commits: answers written.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    refused: int = 0
+    commits: int = 0
+
+
+class AnswerCache(Protocol):
+    """Where answers are kept."""
+
+    async def get(self, key: str, model: str) -> Completion | None:
+        """The answer under a key, None where there is none to trust."""
+        ...
+
+    async def put(self, key: str, model: str, completion: Completion) -> Completion:
+        """Keep an answer; return the one that now stands under the key."""
+        ...
+
+    def statistics(self) -> CacheStatistics:
+        """Use so far."""
+        ...
+
+
+class NoCache:
+    """A cache that keeps nothing."""
+
+    def __init__(self) -> None:
+        self._misses = 0
+
+    async def get(self, key: str, model: str) -> Completion | None:
+        """Always a miss."""
+        self._misses += 1
+        return None
+
+    async def put(self, key: str, model: str, completion: Completion) -> Completion:
+        """The answer as it came."""
+        return completion
+
+    def statistics(self) -> CacheStatistics:
+        """Misses only."""
+        return CacheStatistics(misses=self._misses)
+
+
+@dataclass(slots=True)
+class _Get:
+    key: str
+    model: str
+    future: asyncio.Future[Lookup]
+
+
+@dataclass(slots=True)
+class _Put:
+    key: str
+    model: str
+    completion: Completion
+    future: asyncio.Future[Lookup]
+
+
+_Job: TypeAlias = _Get | _Put
+_Result: TypeAlias = Lookup | Exception
+
+
+class ResponseCache:
+    """The cache in a folder; several processes may share it.
+
+    The first answer under a key stands: whoever comes second is handed the first, so that two
+    cells which happened to ask the same go on from the same answer, as a resumed run would.
+
+    Args:
+        folder: created with mode 0700 where it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
+        self._gathered: list[_Job] = []
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: asyncio.Future[None] | None = None
+        self._counts = CacheStatistics()
+
+    async def __aenter__(self) -> Self:
+        """Open the folder.
+
+        Raises:
+            StorageError: it cannot be written, or holds something damaged.
+        """
+        self._loop = asyncio.get_running_loop()
+        opened: asyncio.Future[None] = self._loop.create_future()
+        self._ended = self._loop.create_future()
+        self._thread = threading.Thread(
+            target=self._work, args=(opened, self._ended), name="tauasync-cache", daemon=True
+        )
+        self._thread.start()
+        try:
+            await opened
+        except BaseException:
+            self._thread = None
+            self._jobs.put(None)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Write what is pending and close; gives up on a disk that does not answer."""
+        if self._thread is None or self._ended is None:
+            return
+        self._thread = None
+        self._flush()
+        self._jobs.put(None)
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await self._ended
+
+    async def get(self, key: str, model: str) -> Completion | None:
+        """The answer under a key, None where there is none to trust.
+
+        Args:
+            model: the identifier on the wire; an answer of another model is refused.
+
+        Raises:
+            StorageError: the disk failed.
+        """
+        future = self._future()
+        self._submit(_Get(key, model, future))
+        found = await future
+        self._count(
+            hits=found.completion is not None,
+            misses=found.completion is None,
+            refused=found.refused is not None,
+        )
+        if found.refused is not None:
+            _LOG.warning("cache %s: row %s refused: %s", self._folder, key, found.refused)
+        return found.completion
+
+    async def put(self, key: str, model: str, completion: Completion) -> Completion:
+        """Commit an answer; the answer that stands under the key is returned.
+
+        The work is on its way before the first await: whoever is cancelled while waiting has
+        still committed.
+
+        Raises:
+            StorageError: the disk failed, so nothing was committed.
+        """
+        future = self._future()
+        self._submit(_Put(key, model, completion, future))
+        stands = await future
+        self._count(commits=1, refused=stands.refused is not None)
+        return stands.completion or completion
+
+    def statistics(self) -> CacheStatistics:
+        """Use so far."""
+        return self._counts
+
+    def _count(self, *, hits: int = 0, misses: int = 0, refused: int = 0, commits: int = 0) -> None:
+        counts = self._counts
+        self._counts = CacheStatistics(
+            hits=counts.hits + hits,
+            misses=counts.misses + misses,
+            refused=counts.refused + refused,
+            commits=counts.commits + commits,
+        )
+
+    def _future(self) -> asyncio.Future[Lookup]:
+        if self._thread is None or self._loop is None:
+            raise StorageError(f"the response cache {self._folder} is not open")
+        return self._loop.create_future()
+
+    def _submit(self, job: _Job) -> None:
+        """Hand a job over together with all others of this turn of the event loop."""
+        assert self._loop is not None
+        if not self._gathered:
+            self._loop.call_soon(self._flush)
+        self._gathered.append(job)
+
+    def _flush(self) -> None:
+        if self._gathered:
+            self._jobs.put(self._gathered)
+            self._gathered = []
+
+    def _work(self, opened: asyncio.Future[None], ended: asyncio.Future[None]) -> None:
+        """The thread: open, serve batches until told to stop, close."""
+        try:
+            shelf = Shelf(self._folder)
+        except Exception as error:  # noqa: BLE001 - handed to whoever opens the cache
+            self._later(partial(_reject, opened, error))
+            return
+        try:
+            self._later(partial(_resolve, opened))
+            going = True
+            while going:
+                jobs, going = self._gather()
+                results = _serve(shelf, jobs)
+                self._later(partial(_deliver, jobs, results))
+        finally:
+            shelf.close()
+            self._later(partial(_resolve, ended))
+
+    def _gather(self) -> tuple[list[_Job], bool]:
+        """Wait for jobs and take what has gathered behind them."""
+        jobs: list[_Job] = []
+        more = self._jobs.get()
+        while more is not None:
+            jobs += more
+            if len(jobs) >= _MAX_BATCH:
+                return jobs, True
+            try:
+                more = self._jobs.get_nowait()
+            except queue.Empty:
+                return jobs, True
+        return jobs, False
+
+    def _later(self, action: Callable[[], None]) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(action)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
+
+
+def _serve(shelf: Shelf, jobs: list[_Job]) -> list[_Result]:
+    """Look-ups first, each on its own; then all answers in one transaction."""
+    try:
+        return _served(shelf, jobs)
+    except Exception as error:  # noqa: BLE001 - every job's outcome, so that nobody waits for ever
+        return [error] * len(jobs)
+
+
+def _served(shelf: Shelf, jobs: list[_Job]) -> list[_Result]:
+    results: dict[int, _Result] = {}
+    puts = [job for job in jobs if isinstance(job, _Put)]
+    for job in jobs:
+        if isinstance(job, _Get):
+            try:
+                results[id(job)] = shelf.read(job.key, job.model)
+            except StorageError as error:
+                results[id(job)] = error
+    if puts:
+        try:
+            stands = shelf.write([(job.key, job.model, job.completion) for job in puts])
+            results.update({id(job): found for job, found in zip(puts, stands, strict=True)})
+        except StorageError as error:
+            results.update({id(job): error for job in puts})
+    return [results[id(job)] for job in jobs]
+
+
+def _deliver(jobs: list[_Job], results: list[_Result]) -> None:
+    for job, result in zip(jobs, results, strict=True):
+        if job.future.done():
+            continue
+        if isinstance(result, Exception):
+            job.future.set_exception(result)
+        else:
+            job.future.set_result(result)
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _reject(future: asyncio.Future[None], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)

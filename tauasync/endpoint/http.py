@@ -1,0 +1,213 @@
+"""One HTTP request and its whole answer: connections, timeouts, sizes.
+
+httpx gives the types and the seam for tests; aiohttp does the transport, since httpx's own
+connection pool spends quadratic time above some fifty connections. Requests go to the
+transport directly: what `httpx.AsyncClient` would add (redirects, cookies, authentication,
+event hooks) is not wanted here and costs a third of a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import anyio
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from tauasync import __version__
+from tauasync.endpoint.spec import EndpointSpec
+from tauasync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_KEEPALIVE_S = 60.0
+_CLOSE_S = 2.0
+
+
+class NoAnswer(Exception):
+    """There is no whole answer.
+
+    Attributes:
+        sent: whether the endpoint may have received the request, and billed it.
+    """
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        self.sent = sent
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A whole answer; the names in `headers` are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Http:
+    """The connections to one endpoint.
+
+    The lane bounds how many requests are in flight, so the pool has no bound and no queue
+    of its own: nothing waits in it, and a cancelled request cannot take a slot away.
+
+    Args:
+        headers: sent with every request.
+        transport: replaces the network, for tests and the embedded endpoint.
+    """
+
+    def __init__(
+        self,
+        spec: EndpointSpec,
+        headers: Mapping[str, str],
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        if urlsplit(spec.base_url).scheme not in ("http", "https"):
+            raise ConfigError(
+                f"'{spec.base_url}' is no http(s) address",
+                key=f"endpoints.{spec.name}.base_url",
+                hint="expected something like https://api.openai.com/v1",
+            )
+        self._spec = spec
+        self._transport = transport or _network(spec)
+        self._headers = [
+            (name.encode("ascii"), value.encode("ascii"))
+            for name, value in {
+                "content-type": "application/json",
+                "accept": "application/json",
+                "accept-encoding": "gzip, deflate",
+                "user-agent": f"tauasync/{__version__}",
+                **headers,
+            }.items()
+        ]
+        self._extensions = {
+            "timeout": {
+                "connect": spec.connect_timeout_s,
+                "read": spec.read_timeout_s,
+                "write": spec.read_timeout_s,
+                "pool": None,
+            }
+        }
+        self._urls: dict[str, httpx.URL] = {}
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await self._transport.aclose()
+
+    async def post(
+        self, url: str, content: bytes, headers: Mapping[str, str], *, deadline_s: float
+    ) -> Reply:
+        """Send a body and read the whole answer.
+
+        Args:
+            deadline_s: for all of it; a server that drips its answer does not get around it.
+
+        Raises:
+            NoAnswer: no answer, half of one, or one that is too large.
+        """
+        reply: Reply | None = None
+        with anyio.CancelScope(deadline=anyio.current_time() + deadline_s):
+            try:
+                reply = await self._exchange(url, content, headers)
+            except (httpx.HTTPError, aiohttp.ClientError, httpx.StreamError, OSError) as error:
+                raise NoAnswer(_describe(error), sent=not _never_sent(error)) from error
+        if reply is None:
+            raise NoAnswer(f"no whole answer within {deadline_s:g} s", sent=True)
+        return reply
+
+    async def _exchange(self, url: str, content: bytes, headers: Mapping[str, str]) -> Reply:
+        target = self._urls.get(url)
+        if target is None:
+            target = self._urls[url] = httpx.URL(url)
+        more = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+        request = httpx.Request(
+            "POST",
+            target,
+            headers=self._headers + more,
+            content=content,
+            extensions=self._extensions,
+        )
+        response = await self._transport.handle_async_request(request)
+        body = bytearray()
+        try:
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > self._spec.max_body_bytes:
+                    raise NoAnswer(
+                        f"the answer is larger than {self._spec.max_body_bytes} bytes", sent=True
+                    )
+        finally:
+            if not response.is_closed:
+                with anyio.move_on_after(_CLOSE_S, shield=True):
+                    await response.aclose()
+        return Reply(
+            status=response.status_code,
+            headers={
+                name.decode("latin-1").lower(): value.decode("latin-1")
+                for name, value in response.headers.raw
+            },
+            body=bytes(body),
+        )
+
+
+def _network(spec: EndpointSpec) -> AiohttpTransport:
+    tls = urlsplit(spec.base_url).scheme == "https"
+    transport = AiohttpTransport(
+        verify=tls,
+        trust_env=spec.trust_env,
+        proxy=_proxy(spec.base_url) if spec.trust_env else None,
+    )
+
+    def session() -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=_KEEPALIVE_S, ssl=transport.ssl_context
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    transport.client = session
+    return transport
+
+
+def _proxy(base_url: str) -> httpx.Proxy | None:
+    """The proxy the environment names for this address, read once."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    proxies = getproxies()
+    address = proxies.get(parts.scheme) or proxies.get("all")
+    if not address or proxy_bypass(host):
+        return None
+    return httpx.Proxy(address if "://" in address else f"http://{address}")
+
+
+def _never_sent(error: BaseException) -> bool:
+    cause = error.__cause__
+    return isinstance(error, httpx.ConnectError | httpx.ProxyError) or isinstance(
+        cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError
+    )
+
+
+def _describe(error: BaseException) -> str:
+    cause = error.__cause__
+    source = cause if isinstance(cause, aiohttp.ClientError) else error
+    text = str(source) or str(error)
+    name = type(source).__name__
+    return f"{name}: {text}" if text else name

@@ -1,0 +1,267 @@
+"""A model that can be asked.
+
+One completion: request → body → key → cache? → reservation → lane → HTTP → validation →
+cache commit → answer. From the bytes of an answer to its place in the cache there is no
+point at which a cancellation could lose it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from urllib.parse import quote
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from tauasync.endpoint.answer import parse_answer
+from tauasync.endpoint.cache import AnswerCache
+from tauasync.endpoint.call import Caller, Errand
+from tauasync.endpoint.completion import ChatRequest, Completion, Origin
+from tauasync.endpoint.failure import Facts
+from tauasync.endpoint.http import Reply
+from tauasync.endpoint.keys import sampled_key
+from tauasync.endpoint.price import Price
+from tauasync.endpoint.retry import CallClock
+from tauasync.endpoint.spec import EndpointSpec, ModelSpec
+from tauasync.endpoint.tokens import TokenCounter
+from tauasync.endpoint.wire import Body, build_body, max_answer_tokens, wire_tools
+from tauasync.jsonio import canonical, dumps, encode_struct
+from tauasync.types import MicroUsd, ToolSpec, Usage
+
+ORIGIN_HEADER = "x-tauasync-origin"
+
+LARGE_CHARS = 500_000
+"""Requests from here on are encoded in a worker thread."""
+FIRST_GUESS_TOKENS = 512
+"""Length of an answer assumed for the lane before any has come; then the longest recent one."""
+_REMEMBERED_ANSWERS = 64
+_REMEMBERED_TOOLS = 256
+
+KNOWN_TOKENIZER_SAFETY = 1.1
+OTHER_TOKENIZER_SAFETY = 1.5
+ESTIMATE_SAFETY = 2.0
+"""Factors from counted to billed prompt tokens in a bound: for models whose tokenizer is at
+hand, for other models, for counts estimated by size. Bills that exceed them raise them."""
+_KNOWN_TOKENIZERS = ("gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-")
+
+
+class EndpointModel:
+    """One model of an open endpoint; satisfies `ModelClient`.
+
+    Args:
+        price: None where nobody knows it.
+        counter: of prompt tokens.
+    """
+
+    def __init__(
+        self,
+        endpoint: EndpointSpec,
+        spec: ModelSpec,
+        *,
+        caller: Caller,
+        cache: AnswerCache,
+        price: Price | None,
+        counter: TokenCounter,
+    ) -> None:
+        self.spec = spec
+        self.endpoint = endpoint
+        self.price = price
+        self._caller = caller
+        self._cache = cache
+        self._counter = counter
+        self._url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+        self._safety = _safety_of(spec.model, counter)
+        self._tools: dict[int, tuple[tuple[ToolSpec, ...], list[Body]]] = {}
+        self._answers: deque[int] = deque(maxlen=_REMEMBERED_ANSWERS)
+
+    @property
+    def name(self) -> str:
+        """The model's name in the configuration."""
+        return self.spec.name
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens that fit a request and its answer; None where unknown."""
+        return self.spec.context_window
+
+    @property
+    def sends_back_extra(self) -> bool:
+        """Whether opaque fields of tool calls are to be returned in the history."""
+        return self.spec.profile.send_back_extra
+
+    def count_tokens(self, request: ChatRequest) -> int:
+        """Prompt tokens of a request as far as they can be counted here."""
+        return self._counter.request(request)
+
+    async def complete(self, request: ChatRequest, origin: Origin) -> Completion:
+        """Ask, or find the answer that was paid for before.
+
+        Raises:
+            EndpointError: the call failed; see `tauasync.errors`.
+            BudgetExhausted: the next request could exceed the cap, so it was not sent.
+            StorageError: the cache failed.
+            ConfigError: the request holds a parameter this model cannot be sent.
+        """
+        body, key = await self._prepare(request, origin)
+        found = await self._cache.get(key, self.spec.model)
+        if found is not None:
+            return msgspec.structs.replace(
+                found, from_cache=True, attempts=0, latency_s=0.0, cost=self._cost(found.usage)
+            )
+        return await self._fetch(request, origin, body, key, self._cache)
+
+    async def complete_uncached(self, request: ChatRequest, origin: Origin) -> Completion:
+        """Ask in any case, and keep nothing; for probing. Raises as `complete` does."""
+        body, key = await self._prepare(request, origin)
+        return await self._fetch(request, origin, body, key, None)
+
+    async def _prepare(self, request: ChatRequest, origin: Origin) -> tuple[Body, str]:
+        if _chars(request) > LARGE_CHARS:
+            return await anyio.to_thread.run_sync(self._encode, request, origin)
+        return self._encode(request, origin)
+
+    def _encode(self, request: ChatRequest, origin: Origin) -> tuple[Body, str]:
+        body = build_body(request, self.spec, origin, tools=self._tools_of(request))
+        key = sampled_key(
+            base_url=self.endpoint.base_url,
+            model=self.spec.model,
+            body=body,
+            salt=self._salt(origin),
+        )
+        return body, key
+
+    def _tools_of(self, request: ChatRequest) -> list[Body]:
+        """The tools on the wire, built once for the tuple a conversation keeps sending."""
+        tools = request.tools
+        known = self._tools.get(id(tools))
+        if known is not None and known[0] is tools:
+            return known[1]
+        wire = wire_tools(tools)
+        if len(self._tools) >= _REMEMBERED_TOOLS:
+            self._tools.clear()
+        self._tools[id(tools)] = (tools, wire)
+        return wire
+
+    def _salt(self, origin: Origin) -> str:
+        # The embedded endpoint is told where a request comes from and answers accordingly, so
+        # there everything it is told can change the answer.
+        if self.endpoint.kind == "embedded":
+            return canonical(msgspec.to_builtins(origin)).decode()
+        return origin.salt
+
+    async def _fetch(
+        self,
+        request: ChatRequest,
+        origin: Origin,
+        body: Body,
+        key: str,
+        cache: AnswerCache | None,
+    ) -> Completion:
+        prompt = await self._counter.request_unblocking(request)
+        longest = max_answer_tokens(body)
+        content = dumps(body)
+
+        def read(reply: Reply, facts: Facts) -> Completion:
+            return self._read(reply, facts, prompt)
+
+        async def commit(completion: Completion, clock: CallClock) -> Completion:
+            mine = msgspec.structs.replace(
+                completion,
+                cost=self._cost(completion.usage),
+                attempts=clock.attempts,
+                latency_s=anyio.current_time() - clock.first_sent_at,
+                key=key,
+            )
+            if cache is None:
+                return mine
+            stands = await cache.put(key, self.spec.model, mine)
+            if stands is mine:
+                return mine
+            # Another call with the same key was first: its answer counts, this bill does too.
+            return msgspec.structs.replace(
+                stands,
+                usage=mine.usage,
+                cost=mine.cost,
+                attempts=mine.attempts,
+                latency_s=mine.latency_s,
+            )
+
+        return await self._caller.run(
+            Errand(
+                model=self.spec.name,
+                url=self._url,
+                content=content,
+                headers=self._headers(origin, key),
+                tokens=prompt + (longest or max(self._answers, default=FIRST_GUESS_TOKENS)),
+                bound=self._bound(prompt, longest),
+                read=read,
+                tokens_of=lambda completion: completion.usage.total,
+                cost_of=lambda completion: self._cost(completion.usage),
+                commit=commit,
+            )
+        )
+
+    def _read(self, reply: Reply, facts: Facts, prompt: int) -> Completion:
+        answer = parse_answer(
+            headers=reply.headers,
+            body=reply.body,
+            facts=facts,
+            strip_think=self.spec.profile.strip_think,
+        )
+        completion = answer.completion
+        if not answer.reports_usage:
+            usage = Usage(prompt=prompt, completion=self._count_answer(completion), estimated=True)
+            return msgspec.structs.replace(completion, usage=usage)
+        self._answers.append(completion.usage.completion)
+        if prompt:
+            self._safety = max(self._safety, 1.05 * completion.usage.prompt / prompt)
+        return completion
+
+    def _count_answer(self, completion: Completion) -> int:
+        texts = [completion.content or "", completion.reasoning or ""]
+        for call in completion.tool_calls:
+            texts += [call.name, call.arguments]
+        return sum(self._counter.text(text) for text in texts)
+
+    def _headers(self, origin: Origin, key: str) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        if self.endpoint.kind == "embedded":
+            headers[ORIGIN_HEADER] = quote(encode_struct(origin), safe="")
+        if self.endpoint.sends_idempotency_key:
+            headers["idempotency-key"] = key
+        return headers
+
+    def _cost(self, usage: Usage) -> MicroUsd | None:
+        return self.price.cost(usage) if self.price is not None else None
+
+    def _bound(self, prompt: int, longest: int | None) -> MicroUsd | None:
+        """The most one request can cost; None without a price, or without any bound on the answer.
+
+        The answer is bounded by the parameters, else by what the context window leaves.
+        """
+        if self.price is None:
+            return None
+        prompt_bound = math.ceil(prompt * self._safety)
+        if longest is None:
+            window = self.spec.context_window or self.price.context_window
+            if window is None:
+                return None
+            longest = max(1, window - prompt)
+        return self.price.bound(prompt_tokens=prompt_bound, completion_tokens=longest)
+
+
+def _safety_of(model: str, counter: TokenCounter) -> float:
+    if counter.estimated:
+        return ESTIMATE_SAFETY
+    known = model.lower().rsplit("/", 1)[-1].startswith(_KNOWN_TOKENIZERS)
+    return KNOWN_TOKENIZER_SAFETY if known else OTHER_TOKENIZER_SAFETY
+
+
+def _chars(request: ChatRequest) -> int:
+    return sum(
+        len(content)
+        for message in request.messages
+        if isinstance(content := message.get("content"), str)
+    )

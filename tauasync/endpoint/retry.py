@@ -1,0 +1,86 @@
+"""The one retry layer: which failures are repeated, how often, after which pause."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
+from tauasync.errors import EndpointError, TransientError
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Bounds of the repetition of one call.
+
+    Attributes:
+        attempts: requests at most, the first one included.
+        deadline_s: time on the wire and in back-off, all attempts together.
+        first_pause_s, longest_pause_s: the back-off doubles from one to the other; each pause
+            is drawn between half of it and the whole.
+    """
+
+    attempts: int
+    deadline_s: float
+    first_pause_s: float = 0.5
+    longest_pause_s: float = 60.0
+
+
+class CallClock:
+    """How much of a call's deadline is used; waiting for the lane is not counted.
+
+    Attributes:
+        attempts: requests sent so far.
+        spent_s: seconds on the wire and in back-off.
+        first_sent_at: when the first request was sent, on the event loop's clock.
+    """
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.first_sent_at = 0.0
+        self.spent_s = 0.0
+
+
+def make_retrying(
+    policy: RetryPolicy, clock: CallClock, *, sleep: Sleep, random: Random
+) -> AsyncRetrying:
+    """A retrying for one call; never share one, it keeps its state.
+
+    Only `TransientError` is repeated, so cancellation and bugs pass through at once. Where
+    the endpoint said how long to wait, its lane is paused and the call only adds a little
+    spread; else the back-off is the call's own. The last error is raised as it is.
+    """
+
+    def pause_s(state: RetryCallState) -> float:
+        error = _error_of(state)
+        if error is not None and error.retry_after_s is not None:
+            return random.uniform(0, min(1.0, 0.1 * error.retry_after_s))
+        whole = min(policy.longest_pause_s, policy.first_pause_s * 2 ** (state.attempt_number - 1))
+        return random.uniform(whole / 2, whole)
+
+    def is_over(state: RetryCallState) -> bool:
+        if state.attempt_number >= policy.attempts:
+            return True
+        return clock.spent_s + state.upcoming_sleep >= policy.deadline_s
+
+    async def rest(seconds: float) -> None:
+        clock.spent_s += seconds
+        await sleep(seconds)
+
+    return AsyncRetrying(
+        sleep=rest,
+        stop=is_over,
+        wait=pause_s,
+        retry=retry_if_exception_type(TransientError),
+        reraise=True,
+    )
+
+
+def _error_of(state: RetryCallState) -> EndpointError | None:
+    outcome = state.outcome
+    error = outcome.exception() if outcome is not None else None
+    return error if isinstance(error, EndpointError) else None

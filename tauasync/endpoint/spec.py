@@ -1,0 +1,98 @@
+"""What the configuration says about an endpoint and its models, as plain frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+from tauasync.endpoint.profile import ModelProfile
+
+MEBIBYTE = 1024 * 1024
+EndpointKind: TypeAlias = Literal["openai", "embedded"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """US dollars per million tokens.
+
+    Attributes:
+        cached_input: input read from the provider's prompt cache; None means as `input`.
+        cache_write: input written to it; None means as `input`.
+    """
+
+    input: Decimal
+    output: Decimal
+    cached_input: Decimal | None = None
+    cache_write: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointSpec:
+    """One endpoint.
+
+    Attributes:
+        name: its name in the configuration, for messages.
+        base_url: the address up to and including the version.
+        api_key_env: the NAME of the environment variable with the key.
+        headers: further headers; `${NAME}` in a value is read from the environment at open.
+        attempts: requests for one call at most.
+        read_timeout_s: silence after which an attempt is given up; with the connect timeout
+            added it also bounds the whole attempt, however its bytes are spread.
+        call_deadline_s: time one call may spend on the wire and in back-off. Waiting for the
+            lane (limits, a pause the endpoint asked for) does not count: it is progress of
+            the queue, not of the call.
+        retry_after_cap_s: the longest pause an endpoint can impose at once.
+        max_body_bytes: the largest answer that is read.
+        idempotency: whether an `Idempotency-Key` derived from the cache key is sent; None
+            means only to embedded endpoints.
+        trust_env: whether proxy and certificate variables of the environment are honoured.
+    """
+
+    name: str
+    base_url: str
+    kind: EndpointKind = "openai"
+    api_key_env: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    max_in_flight: int = 32
+    requests_per_min: float | None = None
+    tokens_per_min: float | None = None
+    attempts: int = 6
+    connect_timeout_s: float = 10.0
+    read_timeout_s: float = 600.0
+    call_deadline_s: float = 600.0
+    retry_after_cap_s: float = 900.0
+    max_body_bytes: int = 64 * MEBIBYTE
+    idempotency: bool | None = None
+    trust_env: bool = True
+
+    @property
+    def attempt_deadline_s(self) -> float:
+        """The longest one attempt may take, in seconds."""
+        return self.connect_timeout_s + self.read_timeout_s
+
+    @property
+    def sends_idempotency_key(self) -> bool:
+        """Whether requests carry an `Idempotency-Key`."""
+        return self.kind == "embedded" if self.idempotency is None else self.idempotency
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """One model of an endpoint.
+
+    Attributes:
+        name: its name in the configuration.
+        model: the identifier on the wire.
+        parameters: sampling parameters, sent with every request.
+        context_window: tokens that fit a request and its answer; None where unknown.
+        price: the user's own price; None asks the built-in list.
+    """
+
+    name: str
+    model: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    context_window: int | None = None
+    profile: ModelProfile = field(default_factory=ModelProfile)
+    price: Rates | None = None

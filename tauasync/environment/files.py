@@ -1,0 +1,115 @@
+"""Reading the files of a domain's data folder, with errors that name the file."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tauasync.errors import DataError
+from tauasync.task import Task
+
+
+class DataFolder:
+    """A domain's data folder; remembers what was read, for the fingerprint.
+
+    Args:
+        path: the folder.
+
+    Raises:
+        DataError: there is no such folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_dir():
+            raise DataError(f"{path}: no such folder; expected a domain's data files there")
+        self.path = path
+        self._hashes: dict[str, str] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 over names and contents of all files read so far."""
+        listing = "\n".join(f"{name} {digest}" for name, digest in sorted(self._hashes.items()))
+        return hashlib.sha256(listing.encode()).hexdigest()
+
+    def has(self, name: str) -> bool:
+        """Whether the folder holds the file."""
+        return (self.path / name).is_file()
+
+    def read(self, name: str) -> bytes:
+        """A file's bytes.
+
+        Raises:
+            DataError: it is missing or unreadable.
+        """
+        path = self.path / name
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise DataError(f"{path}: no such file; the domain's data needs it") from None
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+        self._hashes[name] = hashlib.sha256(content).hexdigest()
+        return content
+
+    def text(self, name: str) -> str:
+        """A file's text.
+
+        Raises:
+            DataError: it is missing, unreadable or no UTF-8.
+        """
+        try:
+            return self.read(name).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self.path / name}: expected UTF-8 text: {error}") from error
+
+    def toml(self, name: str) -> dict[str, Any]:
+        """A TOML file's content.
+
+        Raises:
+            DataError: it is missing, unreadable or no TOML.
+        """
+        try:
+            return tomllib.loads(self.text(name))
+        except tomllib.TOMLDecodeError as error:
+            raise DataError(f"{self.path / name}: expected TOML: {error}") from error
+
+    def json(self, name: str) -> Any:
+        """A JSON file's content.
+
+        Raises:
+            DataError: it is missing, unreadable or no JSON.
+        """
+        return self._decode(name, Any, "JSON")
+
+    def tasks(self, name: str = "tasks.json") -> dict[str, Task]:
+        """The tasks of a file by id, in order.
+
+        Raises:
+            DataError: it is missing, unreadable, no list of tasks, or repeats an id.
+        """
+        tasks: dict[str, Task] = {}
+        for task in self._decode(name, list[Task], "a JSON list of tasks"):
+            if task.id in tasks:
+                raise DataError(f"{self.path / name}: two tasks have the id '{task.id}'")
+            tasks[task.id] = task
+        return tasks
+
+    def splits(self, name: str = "split_tasks.json") -> dict[str, tuple[str, ...]]:
+        """Task ids by split.
+
+        Raises:
+            DataError: it is missing, unreadable, or no object of lists of ids.
+        """
+        found = self._decode(name, dict[str, tuple[str, ...]], "a JSON object of lists of task ids")
+        return dict(found)
+
+    def _decode(self, name: str, kind: Any, expected: str) -> Any:
+        content = self.read(name)
+        try:
+            return msgspec.json.decode(content, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DataError(f"{self.path / name}: expected {expected}: {error}") from error

@@ -1,0 +1,118 @@
+"""Which domains there are, and where their data lies.
+
+A domain is a name and a loader. The built-in ones are entries of a plain mapping; a caller
+who has more passes `{**BUILT_IN, "mine": my_loader}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import tauasync
+from tauasync.environment.domain import Domain, closest
+from tauasync.errors import DataError
+
+Loader: TypeAlias = Callable[[Path, str], Domain]
+"""Reads a domain from (folder of its files, "project" or "upstream")."""
+
+SOURCES = ("project", "upstream")
+
+UPSTREAM_FOLDERS: Mapping[str, str] = {"banking": "banking_knowledge"}
+"""Where the benchmark's data calls a domain by another name."""
+
+UPSTREAM_ROOTS = ("domains", "tau2/domains", "data/tau2/domains")
+"""Where the domains lie below the configured folder: in an excerpt, in its `data/`, in a clone."""
+
+
+def _mock(data: Path, source: str) -> Domain:
+    from tauasync.environment.mock import load
+
+    return load(data, source)
+
+
+def _telecom(data: Path, source: str) -> Domain:
+    from tauasync.environment.telecom import load
+
+    return load(data, source)
+
+
+BUILT_IN: Mapping[str, Loader] = {"mock": _mock, "telecom": _telecom}
+"""Loaders by domain name; each imports its domain only when it is called."""
+
+
+def load_domain(
+    name: str,
+    *,
+    source: str,
+    project_data: Path,
+    upstream_data: Path | None,
+    loaders: Mapping[str, Loader] = BUILT_IN,
+) -> Domain:
+    """Load a domain by name.
+
+    Args:
+        source: "project" (this repository's data) or "upstream" (the benchmark's).
+        project_data: the folder with one sub-folder a domain; see `find_project_data`.
+        upstream_data: the benchmark's data folder, needed for source "upstream".
+        loaders: the domains to choose from.
+
+    Raises:
+        DataError: unknown domain or source, missing folder, or unusable files.
+    """
+    loader = loaders.get(name)
+    if loader is None:
+        known = ", ".join(sorted(loaders))
+        raise DataError(f"there is no domain '{name}'; known: {known}{closest(name, loaders)}")
+    if source == "project":
+        return loader(_project_folder(name, project_data), source)
+    if source == "upstream":
+        return loader(_upstream_folder(name, upstream_data), source)
+    raise DataError(
+        f"domain {name}: the source must be one of {', '.join(SOURCES)}, not {source!r}"
+    )
+
+
+def find_project_data() -> Path:
+    """The repository's `tasks/` folder: beside the package in a checkout, inside it in a wheel.
+
+    Raises:
+        DataError: it is in neither place.
+    """
+    package = Path(tauasync.__file__).parent
+    candidates = (package / "_tasks", package.parent / "tasks")
+    for folder in candidates:
+        if folder.is_dir():
+            return folder
+    tried = " and ".join(str(folder) for folder in candidates)
+    raise DataError(f"the project's domain data is missing; looked for {tried}")
+
+
+def _project_folder(name: str, project_data: Path) -> Path:
+    folder = project_data / name
+    if not folder.is_dir():
+        raise DataError(
+            f"{folder}: no such folder; the project has no data of its own for domain {name}"
+            ' (source = "upstream" reads the benchmark\'s)'
+        )
+    return folder
+
+
+def _upstream_folder(name: str, upstream_data: Path | None) -> Path:
+    if upstream_data is None:
+        raise DataError(
+            f"domain {name} is to be read from the benchmark's data, but no folder is configured;"
+            " set run.data_dir"
+        )
+    if not upstream_data.is_dir():
+        raise DataError(f"{upstream_data}: no such folder; expected the benchmark's data there")
+    below = UPSTREAM_FOLDERS.get(name, name)
+    for root in UPSTREAM_ROOTS:
+        folder = upstream_data / root / below
+        if folder.is_dir():
+            return folder
+    raise DataError(
+        f"{upstream_data}: holds no data of domain {name};"
+        f" expected it in {' or '.join(f'{root}/{below}' for root in UPSTREAM_ROOTS)}"
+    )

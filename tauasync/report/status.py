@@ -1,0 +1,180 @@
+"""How a run stands right now: counts, what is in progress, what it cost, what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from rich import box
+from rich.console import Group as Stack
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tauasync.jsonio import dumps
+from tauasync.report.model import Cost
+from tauasync.report.render import DRY_RUN
+from tauasync.report.usage import cost
+from tauasync.report.words import duration, moment, one_line, plain, size, usd
+from tauasync.store.reader import RunReader
+from tauasync.store.views import ErrorClass, EventRow, RunningCell
+
+LATEST_EVENTS = 12
+_SHOWN_RUNNING = 20
+_LARGE_LOG_BYTES = 256 * 2**20
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """One look at a run.
+
+    Attributes:
+        now: when it was taken, seconds since 1970-01-01 UTC.
+        cells: state -> planned cells in it, every state named.
+        unscored: played cells without a final reward.
+        running: episodes in progress, the oldest first.
+        paid: so far, all attempts included.
+        log_bytes: size of the write-ahead log; it grows while some reader keeps a transaction
+            open.
+    """
+
+    name: str
+    run_id: str
+    created_at: float
+    simulated: bool
+    now: float
+    planned: int
+    cells: dict[str, int]
+    unscored: int
+    running: tuple[RunningCell, ...]
+    paid: Cost
+    errors: tuple[ErrorClass, ...]
+    events: tuple[EventRow, ...]
+    log_bytes: int
+
+
+def status_of(reader: RunReader, *, now: float) -> Status:
+    """Look at a run, in one short transaction.
+
+    Args:
+        now: seconds since 1970-01-01 UTC.
+    """
+    with reader.snapshot():
+        run = reader.run()
+        counts = reader.counts()
+        return Status(
+            name=run.manifest.name,
+            run_id=run.run_id,
+            created_at=run.created_at,
+            simulated=run.manifest.simulated,
+            now=now,
+            planned=sum(counts.values()),
+            cells={status.value: cells for status, cells in counts.items()},
+            unscored=reader.unscored_count(),
+            running=tuple(reader.running()),
+            paid=cost(*reader.paid()),
+            errors=tuple(reader.errors()),
+            events=tuple(reader.events(LATEST_EVENTS)),
+            log_bytes=reader.log_bytes(),
+        )
+
+
+def status_view(status: Status) -> RenderableType:
+    """The status as tables for the terminal."""
+    return Stack(*_parts(status))
+
+
+def _parts(status: Status) -> Iterator[RenderableType]:
+    yield Text.assemble(
+        (plain(status.name), "bold"),
+        f"   run {status.run_id[:12]}   begun {moment(status.created_at)}",
+    )
+    if status.simulated:
+        yield Text(DRY_RUN, style="bold yellow")
+    cells = ", ".join(
+        f"{state.replace('_', ' ')} {count}" for state, count in status.cells.items() if count
+    )
+    yield Text(f"{status.planned} planned cells: {cells or 'none'}")
+    if status.unscored:
+        yield Text(f"{status.unscored} played cells have no final reward yet")
+    yield Text(f"paid so far {usd(status.paid)}")
+    if status.log_bytes > _LARGE_LOG_BYTES:
+        yield Text(
+            f"! the write-ahead log has grown to {size(status.log_bytes)}: "
+            "some program keeps a transaction on the file open",
+            style="yellow",
+        )
+    if status.running:
+        yield _running(status)
+    if status.errors:
+        yield _errors(status)
+    if status.events:
+        yield _events(status)
+
+
+def _running(status: Status) -> RenderableType:
+    title = f"In progress, the oldest first ({len(status.running)})"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    table.add_column("cell", justify="right")
+    table.add_column("domain · task : trial", overflow="fold")
+    table.add_column("agent / user", overflow="fold")
+    table.add_column("attempt", justify="right")
+    table.add_column("messages", justify="right")
+    table.add_column("for", justify="right", no_wrap=True)
+    for running in status.running[:_SHOWN_RUNNING]:
+        cell = running.cell
+        table.add_row(
+            str(running.cell_id),
+            Text(plain(f"{cell.domain} · {cell.task_id} : {cell.trial}")),
+            Text(plain(f"{cell.agent} / {cell.user}")),
+            str(running.attempt),
+            str(running.messages),
+            duration(max(0.0, status.now - running.started_at)),
+        )
+    if (more := len(status.running) - _SHOWN_RUNNING) > 0:
+        table.caption = f"and {more} more"
+    return table
+
+
+def _errors(status: Status) -> RenderableType:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Failures", title_justify="left")
+    table.add_column("kind", overflow="fold")
+    table.add_column("attempts", justify="right")
+    table.add_column("left the cell", overflow="fold")
+    table.add_column("latest example", ratio=1, overflow="fold")
+    for error in status.errors:
+        facts = [
+            f"cell {error.example_cell}",
+            *(
+                f"{name} {value}"
+                for name, value in (
+                    ("endpoint", error.example.endpoint),
+                    ("model", error.example.model),
+                    ("status", error.example.status),
+                    ("request", error.example.request_id),
+                )
+                if value is not None
+            ),
+        ]
+        table.add_row(
+            Text(plain(error.kind)),
+            str(error.episodes),
+            error.outcome.leaves.value.replace("_", " "),
+            Text(f"{one_line(error.example.message)} ({plain(', '.join(facts))})"),
+        )
+    return table
+
+
+def _events(status: Status) -> RenderableType:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Events", title_justify="left")
+    table.add_column("at", no_wrap=True)
+    table.add_column("kind", overflow="fold")
+    table.add_column("cell", justify="right")
+    table.add_column("facts", ratio=1, overflow="fold")
+    for event in status.events:
+        table.add_row(
+            moment(event.at),
+            plain(event.kind),
+            "" if event.cell_id is None else str(event.cell_id),
+            Text(one_line(dumps(event.data).decode())),
+        )
+    return table

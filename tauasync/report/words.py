@@ -1,0 +1,71 @@
+"""Numbers and foreign text as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from tauasync.report.model import Cost
+
+DASH = "–"
+
+_CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
+_CONTROLS |= {127: "\u2421"} | dict.fromkeys(range(128, 160), "\ufffd")
+
+
+def plain(text: str) -> str:
+    """Text of a model without the characters that command a terminal; they are shown instead."""
+    return text.translate(_CONTROLS)
+
+
+def one_line(text: str, limit_chars: int = 160) -> str:
+    """The beginning of a text on one line."""
+    flat = " ".join(plain(text).split())
+    return flat if len(flat) <= limit_chars else f"{flat[: limit_chars - 1]}…"
+
+
+def share(value: float | None) -> str:
+    """A share or mean with three decimals."""
+    return DASH if value is None else f"{value:.3f}"
+
+
+def of(part: int, whole: int) -> str:
+    """A part with its denominator."""
+    return f"{part}/{whole}"
+
+
+def usd(cost: Cost) -> str:
+    """Money; what is not known is said to be unknown, never left out."""
+    if cost.usd is not None:
+        return _dollars(cost.usd)
+    if cost.known_usd:
+        return f"unknown (known part {_dollars(cost.known_usd)})"
+    return "unknown"
+
+
+def duration(seconds: float | None) -> str:
+    """A time span in the two largest units that matter."""
+    if seconds is None:
+        return DASH
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def moment(seconds: float) -> str:
+    """A time in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def size(count_bytes: int) -> str:
+    """Bytes in a unit that fits."""
+    if count_bytes < 2**20:
+        return f"{count_bytes / 2**10:.0f} kB"
+    return f"{count_bytes / 2**20:.1f} MB"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"

@@ -1,0 +1,40 @@
+"""The pool: a bounded number of open episodes over a grid of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import TypeVar
+
+import anyio
+
+from tauasync.scheduler.control import RunControl
+
+T = TypeVar("T")
+
+
+async def play_all(
+    items: Iterable[T],
+    play: Callable[[T], Awaitable[None]],
+    *,
+    open_episodes: int,
+    control: RunControl,
+) -> None:
+    """Play every item in order, at most `open_episodes` at once; memory is flat in the grid.
+
+    Args:
+        play: must turn every failure of its own into a recorded outcome; what it raises all
+            the same ends the run.
+    """
+    queue = iter(items)
+    async with anyio.create_task_group() as group:
+        for _ in range(open_episodes):
+            group.start_soon(_work, queue, play, control)
+
+
+async def _work(
+    queue: Iterator[T], play: Callable[[T], Awaitable[None]], control: RunControl
+) -> None:
+    for item in queue:
+        if control.stopping:
+            return
+        await play(item)

@@ -1,0 +1,80 @@
+"""Writing a policy's answer as a `chat.completion` object, usage estimated."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tauasync.simulated.wire import CHARS_PER_TOKEN, CREATED, Answer, ChatBody, Usage, text_of
+
+FINGERPRINT = "simulated-1"
+"""`system_fingerprint` of every answer: a report can tell a dry run by it."""
+
+_MESSAGE_CHARS = 40
+"""What a message costs beside its text, in characters."""
+
+
+def usage_of(body: ChatBody, answer: Answer) -> Usage:
+    """Estimate tokens; everything up to the last own turn counts as read from the prompt cache."""
+    prompt = _tokens(len(body.canonical))
+    fresh = 0
+    for message in reversed(body.messages):
+        if message["role"] == "assistant":
+            break
+        fresh += len(text_of(message)) + _MESSAGE_CHARS
+    else:
+        fresh = len(body.canonical)
+    said = len(answer.content or "")
+    said += sum(len(call.name) + len(call.arguments) for call in answer.calls)
+    return Usage(
+        prompt=prompt, cached=max(0, prompt - _tokens(fresh)), completion=max(1, _tokens(said))
+    )
+
+
+def _tokens(chars: int) -> int:
+    return math.ceil(chars / CHARS_PER_TOKEN)
+
+
+def completion_body(body: ChatBody, answer: Answer, usage: Usage, digest: bytes) -> dict[str, Any]:
+    """The answer as a `chat.completion` object; ids come from the request's digest."""
+    name = digest.hex()
+    message: dict[str, Any] = {"role": "assistant", "content": answer.content}
+    if answer.calls:
+        message["tool_calls"] = [
+            {
+                "id": f"call_{name[:20]}{index}",
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for index, call in enumerate(answer.calls)
+        ]
+    finish = "tool_calls" if answer.calls else "stop"
+    if body.limit_tokens is not None and usage.completion > body.limit_tokens:
+        _cut(message, body.limit_tokens * CHARS_PER_TOKEN)
+        finish = "length"
+    completion = min(usage.completion, body.limit_tokens or usage.completion)
+    return {
+        "id": f"chatcmpl-{name}",
+        "object": "chat.completion",
+        "created": CREATED,
+        "model": body.model,
+        "system_fingerprint": FINGERPRINT,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+        "usage": {
+            "prompt_tokens": usage.prompt,
+            "completion_tokens": completion,
+            "total_tokens": usage.prompt + completion,
+            "prompt_tokens_details": {"cached_tokens": usage.cached},
+            "completion_tokens_details": {"reasoning_tokens": 0},
+        },
+    }
+
+
+def _cut(message: dict[str, Any], limit_chars: int) -> None:
+    if message["content"] is not None:
+        message["content"] = message["content"][:limit_chars]
+        limit_chars -= len(message["content"])
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        function["arguments"] = function["arguments"][: max(0, limit_chars - len(function["name"]))]
+        limit_chars = 0

@@ -1,0 +1,133 @@
+"""Reading a fault plan as a configuration spells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tauasync.errors import ConfigError
+from tauasync.simulated.faults import WAITING_S, Fault, FaultPlan, FaultRule
+
+
+def read_faults(
+    items: Sequence[Mapping[str, Any]],
+    *,
+    seed: int = 0,
+    source: str | None = None,
+    key: str = "faults",
+) -> FaultPlan:
+    """A plan from tables with the fields of `FaultRule` (`times` may be "always").
+
+    Args:
+        seed: of the probabilities.
+        source, key: the file and the dotted key, for error messages.
+
+    Raises:
+        ConfigError: the first thing wrong, with what was expected.
+    """
+    rules = tuple(
+        _Reader(item, source, f"{key}[{index}]").rule() for index, item in enumerate(items)
+    )
+    return FaultPlan(rules=rules, seed=seed)
+
+
+class _Reader:
+    """Reads one rule and says exactly what is wrong with it."""
+
+    def __init__(self, item: object, source: str | None, key: str) -> None:
+        self._source = source
+        self._key = key
+        if not isinstance(item, Mapping):
+            raise self._wrong("", "must be a table", 'such as { what = "status", status = 503 }')
+        self._item = item
+
+    def rule(self) -> FaultRule:
+        known = [field.name for field in msgspec.structs.fields(FaultRule)]
+        for name in self._item:
+            if name not in known:
+                raise self._wrong(name, "is unknown", f"known are: {', '.join(known)}")
+        what = self._what()
+        return FaultRule(
+            what=what,
+            status=self._status(what),
+            role=self._text("role"),
+            model=self._text("model"),
+            task=self._text("task"),
+            turn=self._count("turn"),
+            nth=self._count("nth"),
+            probability=self._probability(),
+            times=self._times(),
+            delay_s=self._seconds("delay_s", what in WAITING_S, "hang, slow-drip"),
+            retry_after_s=self._seconds(
+                "retry_after_s", what in (Fault.STATUS, Fault.QUOTA), "status, quota"
+            ),
+        )
+
+    def _what(self) -> Fault:
+        try:
+            return Fault(self._item.get("what", ""))
+        except ValueError:
+            raise self._wrong("what", "must name a fault", f"one of: {', '.join(Fault)}") from None
+
+    def _status(self, what: Fault) -> int | None:
+        status = self._item.get("status")
+        if what is not Fault.STATUS:
+            if status is not None:
+                raise self._wrong("status", "belongs to the fault 'status' only", "leave it out")
+            return None
+        number = _whole(status)
+        if number is None or not 400 <= number <= 599:
+            raise self._wrong("status", "must be an error status", "a number from 400 to 599")
+        return number
+
+    def _text(self, name: str) -> str | None:
+        value = self._item.get(name)
+        if value is not None and not isinstance(value, str):
+            raise self._wrong(name, "must be a text", f"not {value!r}")
+        return value
+
+    def _count(self, name: str) -> int | None:
+        if name not in self._item:
+            return None
+        number = _whole(self._item[name])
+        if number is None or number < 1:
+            raise self._wrong(name, "must be a whole number from 1", f"not {self._item[name]!r}")
+        return number
+
+    def _times(self) -> int | None:
+        if self._item.get("times") == "always":
+            return None
+        if "times" not in self._item:
+            return 1
+        number = _whole(self._item["times"])
+        if number is None or number < 1:
+            raise self._wrong("times", 'must be a whole number from 1, or "always"', "")
+        return number
+
+    def _probability(self) -> float:
+        value = self._item.get("probability", 1.0)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= 1.0:
+            raise self._wrong("probability", "must lie above 0 and up to 1", f"not {value!r}")
+        if value < 1.0 and "nth" in self._item:
+            raise self._wrong("probability", "cannot be combined with `nth`", "keep one of them")
+        return float(value)
+
+    def _seconds(self, name: str, allowed: bool, owners: str) -> float | None:
+        value = self._item.get(name)
+        if value is None:
+            return None
+        if not allowed:
+            raise self._wrong(name, f"belongs to: {owners}", "leave it out")
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise self._wrong(name, "must be seconds, 0 or more", f"not {value!r}")
+        return float(value)
+
+    def _wrong(self, name: str, message: str, hint: str) -> ConfigError:
+        key = f"{self._key}.{name}" if name else self._key
+        return ConfigError(message, source=self._source, key=key, hint=hint)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,81 @@
+"""The questions readers ask, as SQL.
+
+What is streamed is ordered by id, which follows the order of play without a sort in memory.
+"""
+
+from __future__ import annotations
+
+from tauasync.store.rows import CELL_COLUMNS
+
+_CELL = ", ".join(f"cell.{column}" for column in CELL_COLUMNS.split(", "))
+_GROUP = ", ".join(
+    f"cell.{column}" for column in ("domain", "agent", "user", "mode", "policy", "retriever")
+)
+
+CELLS = f"SELECT id, {CELL_COLUMNS} FROM cell ORDER BY id"
+CELL = f"SELECT id, {CELL_COLUMNS} FROM cell WHERE id = ?"
+TASK_CELLS = f"SELECT id, {CELL_COLUMNS} FROM cell WHERE task_id = ? ORDER BY position"
+OPEN_CELLS = (
+    f"SELECT id, {CELL_COLUMNS} FROM cell"
+    " WHERE status IN ('pending', 'infra_failed', 'budget_stopped') ORDER BY position"
+)
+
+_FINISHED = (
+    " FROM cell JOIN episode ON episode.cell_id = cell.id AND episode.outcome = 'finished'"
+    " LEFT JOIN verdict ON verdict.episode_id = episode.id"
+)
+_UNSCORED = f"{_FINISHED} WHERE verdict.state IS NULL OR verdict.state <> 'scored'"
+_ENDED = f"SELECT cell.id, {_CELL}, episode.id AS episode_id, episode.termination"
+FINISHED = f"{_ENDED} {_FINISHED} ORDER BY cell.id"
+UNSCORED = f"{_ENDED} {_UNSCORED} ORDER BY cell.id"
+UNSCORED_COUNT = f"SELECT count(*) {_UNSCORED}"
+
+ATTEMPTS = (
+    "SELECT id, attempt, started_at, ended_at, outcome, termination, failure, steps, duration_s,"
+    " error FROM episode WHERE cell_id = ? ORDER BY attempt"
+)
+LEDGER = "SELECT * FROM completion WHERE episode_id = ? ORDER BY id"
+VERDICT = "SELECT details FROM verdict WHERE episode_id = ?"
+
+PLANNED = (
+    f"SELECT cell.id, {_CELL}, cell.features, cell.status, cell.attempts,"
+    " episode.id AS episode_id, episode.termination, episode.failure, episode.steps,"
+    " episode.num_errors, episode.duration_s, episode.started_at, episode.ended_at,"
+    " verdict.state, verdict.reward, verdict.db_match, verdict.details, verdict.grading_version"
+    " FROM cell LEFT JOIN episode ON episode.cell_id = cell.id AND episode.outcome = 'finished'"
+    " LEFT JOIN verdict ON verdict.episode_id = episode.id ORDER BY cell.id"
+)
+
+USAGE = (
+    f"SELECT {_GROUP}, completion.role, episode.outcome = 'finished' AS counted,"
+    " completion.model, model_answered, provider, system_fingerprint,"
+    " count(*) AS completions, sum(from_cache) AS from_cache,"
+    " sum(cost_microusd IS NULL) AS unpriced, coalesce(sum(cost_microusd), 0) AS cost,"
+    " coalesce(sum(CASE WHEN from_cache THEN 0 ELSE cost_microusd END), 0) AS paid,"
+    " sum(cost_microusd IS NULL AND NOT from_cache) AS paid_unpriced,"
+    " sum(estimated) AS estimates, max(estimated) AS estimated,"
+    " sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,"
+    " sum(cache_write_tokens) AS cache_write_tokens, sum(completion_tokens) AS completion_tokens,"
+    " sum(reasoning_tokens) AS reasoning_tokens,"
+    " sum(CASE WHEN from_cache THEN 0 ELSE latency_s END) AS latency_s"
+    " FROM completion JOIN episode ON episode.id = completion.episode_id"
+    " JOIN cell ON cell.id = episode.cell_id"
+    " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"
+)
+
+RUNNING = (
+    f"SELECT cell.id, {_CELL}, episode.id AS episode_id, episode.attempt, episode.started_at,"
+    " (SELECT count(*) FROM message WHERE message.episode_id = episode.id) AS messages"
+    " FROM episode JOIN cell ON cell.id = episode.cell_id"
+    " WHERE episode.outcome = 'running' ORDER BY episode.started_at, episode.id"
+)
+PAID = (
+    "SELECT coalesce(sum(cost_microusd), 0) AS paid, count(*) - count(cost_microusd) AS unpriced"
+    " FROM completion WHERE NOT from_cache"
+)
+ERRORS = (
+    "SELECT coalesce(json_extract(error, '$[0].kind'), '?') AS kind, outcome,"
+    " count(*) AS episodes, max(id) AS id, cell_id, error FROM episode"
+    " WHERE error IS NOT NULL AND outcome <> 'finished' GROUP BY 1, 2 ORDER BY episodes DESC, kind"
+)
+EVENTS = "SELECT id, at, kind, cell_id, data FROM event ORDER BY id DESC LIMIT ?"

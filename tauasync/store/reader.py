@@ -1,0 +1,308 @@
+"""Reading a run database while it is being written, or long after: rows, streamed.
+
+A reader takes no lock and writes nothing. Each question is one short transaction, so that it
+never keeps the write-ahead log from being cut back; `snapshot` joins several for a consistent
+answer and should be left soon. Memory is that of one row.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from tauasync.errors import RunFileError
+from tauasync.evaluator.verdict import Verdict
+from tauasync.grid.cell import Cell
+from tauasync.store import queries
+from tauasync.store.failures import damaged, sqlite_failure
+from tauasync.store.files import check_version, open_sqlite, recognise
+from tauasync.store.records import CellStatus, Manifest
+from tauasync.store.rows import (
+    SELECT_MANIFEST,
+    SELECT_MESSAGES,
+    Value,
+    cell_from,
+    manifest_from,
+    message_from,
+    verdict_from,
+)
+from tauasync.store.schema import SCHEMA_VERSION
+from tauasync.store.view_rows import (
+    attempt_from,
+    error_class_from,
+    event_from,
+    ledger_from,
+    planned_from,
+    running_from,
+    usage_from,
+)
+from tauasync.store.views import (
+    Attempt,
+    Ended,
+    ErrorClass,
+    EventRow,
+    LedgerRow,
+    PlannedCell,
+    RunInfo,
+    RunningCell,
+    TimedItem,
+    UsageRow,
+)
+from tauasync.types import MicroUsd, Termination, Transcript
+
+
+class RunReader:
+    """A run database, read; use it as a context manager.
+
+    Raises:
+        RunFileError: on construction, where the file is missing, foreign, damaged or newer; and
+            from every method, where it turns out to be damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        recognise(path)
+        self._connection, self.schema = _open(path)
+        self._connection.row_factory = sqlite3.Row
+
+    def __enter__(self) -> RunReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let every question inside see the same state of the run."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    # ---- the run
+
+    def run(self) -> RunInfo:
+        """The run's identity."""
+        row = self._one("SELECT run_id, created_at FROM run")
+        return RunInfo(
+            run_id=row["run_id"],
+            created_at=row["created_at"],
+            schema=self.schema,
+            manifest=self.manifest(),
+        )
+
+    def manifest(self) -> Manifest:
+        """What the run is."""
+        row = self._one(SELECT_MANIFEST)
+        with self._decoding("run", 1):
+            return manifest_from(row)
+
+    def log_bytes(self) -> int:
+        """Size of the write-ahead log beside the file."""
+        try:
+            return _log(self.path).stat().st_size
+        except OSError:
+            return 0
+
+    # ---- cells and episodes
+
+    def cells(self) -> Iterator[tuple[int, Cell]]:
+        """Every planned cell with its id, in order of play."""
+        for row in self._rows(queries.CELLS):
+            yield row["id"], cell_from(row)
+
+    def open_cells(self) -> list[tuple[int, Cell]]:
+        """Every cell that is neither played nor running, in order of play."""
+        return [(row["id"], cell_from(row)) for row in self._rows(queries.OPEN_CELLS)]
+
+    def cell(self, cell_id: int) -> Cell | None:
+        """One cell, None where there is none of that id."""
+        found = next(self._rows(queries.CELL, (cell_id,)), None)
+        return None if found is None else cell_from(found)
+
+    def cells_of_task(self, task_id: str) -> list[tuple[int, Cell]]:
+        """The cells of a task, in order of play."""
+        return [(row["id"], cell_from(row)) for row in self._rows(queries.TASK_CELLS, (task_id,))]
+
+    def finished(self) -> Iterator[Ended]:
+        """Every finished episode."""
+        return self._ended(queries.FINISHED)
+
+    def unscored(self) -> Iterator[Ended]:
+        """Finished episodes without a final reward."""
+        return self._ended(queries.UNSCORED)
+
+    def last_episode(self) -> int:
+        """The highest id of an episode; 0 without any."""
+        return int(self._one("SELECT coalesce(max(id), 0) FROM episode")[0])
+
+    def attempts(self, cell_id: int) -> list[Attempt]:
+        """The attempts at a cell, first to last."""
+        found = []
+        for row in self._rows(queries.ATTEMPTS, (cell_id,)):
+            with self._decoding("episode", row["id"]):
+                found.append(attempt_from(row))
+        return found
+
+    def transcript(self, episode_id: int) -> Transcript:
+        """The conversation of an episode."""
+        return tuple(timed.item for timed in self.items(episode_id))
+
+    def items(self, episode_id: int) -> Iterator[TimedItem]:
+        """The conversation of an episode, item by item."""
+        for row in self._rows(SELECT_MESSAGES, (episode_id,)):
+            with self._decoding("message", episode_id):
+                item = message_from(row)
+            yield TimedItem(idx=row["idx"], at=row["at"], item=item)
+
+    def ledger(self, episode_id: int) -> Iterator[LedgerRow]:
+        """The completions of an episode, in order of arrival."""
+        for row in self._rows(queries.LEDGER, (episode_id,)):
+            yield ledger_from(row)
+
+    def verdict(self, episode_id: int) -> Verdict | None:
+        """The verdict on an episode, None where there is none."""
+        found = next(self._rows(queries.VERDICT, (episode_id,)), None)
+        if found is None:
+            return None
+        with self._decoding("verdict", episode_id):
+            return verdict_from(found["details"])
+
+    # ---- for reports
+
+    def planned(self) -> Iterator[PlannedCell]:
+        """Every planned cell with what came of it, in order of play."""
+        for row in self._rows(queries.PLANNED):
+            with self._decoding("cell", row["id"]):
+                planned = planned_from(row)
+            yield planned
+
+    def usage(self) -> Iterator[UsageRow]:
+        """Completions added up by group of cells, role and answering model."""
+        for row in self._rows(queries.USAGE):
+            yield usage_from(row)
+
+    # ---- for the status
+
+    def counts(self) -> dict[CellStatus, int]:
+        """Planned cells by state, every state named."""
+        counts = dict.fromkeys(CellStatus, 0)
+        for row in self._rows("SELECT status, count(*) AS cells FROM cell GROUP BY status"):
+            counts[CellStatus(row["status"])] = row["cells"]
+        return counts
+
+    def unscored_count(self) -> int:
+        """Played cells without a final reward."""
+        return int(self._one(queries.UNSCORED_COUNT)[0])
+
+    def running(self) -> list[RunningCell]:
+        """Episodes in progress, the oldest first."""
+        return [running_from(row) for row in self._rows(queries.RUNNING)]
+
+    def paid(self) -> tuple[MicroUsd, int]:
+        """What completions have cost this run, and how many paid ones have no known price."""
+        row = self._one(queries.PAID)
+        return int(row["paid"]), int(row["unpriced"])
+
+    def errors(self) -> list[ErrorClass]:
+        """Attempts that left their cell open, by kind of their first error."""
+        classes = []
+        for row in self._rows(queries.ERRORS):
+            with self._decoding("episode", row["id"]):
+                classes.append(error_class_from(row))
+        return classes
+
+    def events(self, last: int) -> list[EventRow]:
+        """The latest events, oldest first."""
+        found = []
+        for row in self._rows(queries.EVENTS, (last,)):
+            with self._decoding("event", row["id"]):
+                found.append(event_from(row))
+        return found[::-1]
+
+    # ---- underneath
+
+    def _ended(self, query: str) -> Iterator[Ended]:
+        for row in self._rows(query):
+            termination = Termination(row["termination"])
+            yield Ended(row["episode_id"], row["id"], cell_from(row), termination)
+
+    def _one(self, sql: str) -> sqlite3.Row:
+        row = next(self._rows(sql), None)
+        if row is None:
+            raise damaged(self.path, "it describes no run")
+        return row
+
+    def _rows(self, sql: str, parameters: Sequence[Value] = ()) -> Iterator[sqlite3.Row]:
+        try:
+            # Not `yield from`: that would close the cursor of a reader closed before the generator.
+            for row in self._connection.execute(sql, parameters):  # noqa: UP028
+                yield row
+        except sqlite3.DatabaseError as error:
+            raise _failure(self.path, error) from error
+
+    @contextmanager
+    def _decoding(self, table: str, row_id: int) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise damaged(self.path, f"{table} {row_id} cannot be decoded: {error}") from error
+
+
+def _open(path: Path) -> tuple[sqlite3.Connection, int]:
+    """Open for reading; returns the schema version too.
+
+    Where not even the log's index can be made (a read-only folder), a file without a log is
+    read as it is.
+    """
+    connection = open_sqlite(path, "ro")
+    try:
+        version = _version(connection)
+        check_version(path, version, newest=SCHEMA_VERSION)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if _log(path).exists():
+            raise _failure(path, error) from error
+        connection = open_sqlite(path, "immutable")
+        version = _version(connection)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise _failure(path, error) from error
+    except RunFileError:
+        connection.close()
+        raise
+    return connection, version
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    connection.execute("SELECT 1 FROM run").fetchone()
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _log(path: Path) -> Path:
+    real = path.resolve()
+    return real.with_name(f"{real.name}-wal")
+
+
+def _failure(path: Path, error: sqlite3.DatabaseError) -> RunFileError:
+    known = sqlite_failure(path, error)
+    if isinstance(known, RunFileError):
+        return known
+    if known is None:
+        return damaged(path, str(error))
+    return RunFileError(f"{path}: cannot be read: {error}")

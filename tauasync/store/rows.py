@@ -1,0 +1,262 @@
+"""Values to rows of the tables and back; nothing a model produced is refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TypeAlias
+
+import msgspec
+
+from tauasync.evaluator.verdict import Verdict
+from tauasync.grid.cell import Cell
+from tauasync.jsonio import Json, clean_text, dumps, encode_struct, loads_exact
+from tauasync.store.records import CompletionRow, EpisodeEnd, Manifest
+from tauasync.types import Message, Mode, ToolCall, ToolMessage, TranscriptItem
+
+Value: TypeAlias = str | int | float | None
+Row: TypeAlias = tuple[Value, ...]
+
+MAX_INTEGER = 2**53
+"""Greater numbers (an endpoint's broken usage) are cut to it: sums stay within SQLite's 64 bits."""
+
+CELL_COLUMNS = "domain, task_id, trial, agent, user, mode, policy, retriever"
+
+INSERT_CELL = (
+    f"INSERT INTO cell (position, {CELL_COLUMNS}, features) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_MESSAGE = (
+    "INSERT INTO message (episode_id, idx, role, content, tool_calls, reasoning, call_id, name,"
+    " requestor, error, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SELECT_MESSAGES = (
+    "SELECT role, content, tool_calls, reasoning, call_id, name, requestor, error, at, idx"
+    " FROM message WHERE episode_id = ? ORDER BY idx"
+)
+INSERT_COMPLETION = (
+    "INSERT INTO completion (episode_id, idx, role, endpoint, model, model_answered, provider,"
+    " system_fingerprint, request_id, key, prompt_tokens, cached_tokens, cache_write_tokens,"
+    " completion_tokens, reasoning_tokens, estimated, cost_microusd, from_cache, attempts,"
+    " latency_s, finish_reason, at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_EVENT = "INSERT INTO event (at, kind, cell_id, data) VALUES (?, ?, ?, ?)"
+INSERT_RUN = (
+    "INSERT INTO run (id, run_id, name, created_at, tauasync_version, config, fingerprint,"
+    " data_fingerprints, prices, grading_version, simulated)"
+    " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SELECT_MANIFEST = (
+    "SELECT name, config, fingerprint, data_fingerprints, prices, grading_version, simulated,"
+    " tauasync_version FROM run"
+)
+UPSERT_VERDICT = (
+    "INSERT INTO verdict (episode_id, state, reward, basis, breakdown, db_match, details,"
+    " grading_version, scored_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (episode_id) DO UPDATE SET state = excluded.state, reward = excluded.reward,"
+    " basis = excluded.basis, breakdown = excluded.breakdown, db_match = excluded.db_match,"
+    " details = excluded.details, grading_version = excluded.grading_version,"
+    " scored_at = excluded.scored_at"
+)
+BEGIN_CELL = (
+    "UPDATE cell SET status = 'running', attempts = attempts + 1"
+    " WHERE id = ? AND status IN ('pending', 'infra_failed', 'budget_stopped')"
+)
+INSERT_EPISODE = (
+    "INSERT INTO episode (id, cell_id, attempt, started_at, outcome, seed)"
+    " SELECT ?, id, attempts, ?, 'running', ? FROM cell WHERE id = ?"
+)
+END_EPISODE = (
+    "UPDATE episode SET ended_at = ?, outcome = ?, termination = ?, failure = ?, steps = ?,"
+    " num_errors = ?, duration_s = ?, error = ?, agent_digest = ?, user_digest = ?"
+    " WHERE id = ? AND outcome = 'running'"
+)
+END_CELL = (
+    "UPDATE cell SET status = ? WHERE id = (SELECT cell_id FROM episode WHERE id = ?)"
+    " AND status = 'running'"
+)
+CONFIGURE = "UPDATE run SET config = ?, fingerprint = ?"
+INTERRUPT_EPISODES = "UPDATE episode SET outcome = 'interrupted' WHERE outcome = 'running'"
+REOPEN_CELLS = "UPDATE cell SET status = 'pending' WHERE status = 'running'"
+
+
+def cell_row(position: int, cell: Cell, features: dict[str, str | int]) -> Row:
+    """A row of `cell`, for `INSERT_CELL`."""
+    return (
+        position,
+        clean_text(cell.domain),
+        clean_text(cell.task_id),
+        cell.trial,
+        cell.agent,
+        cell.user,
+        cell.mode.value,
+        cell.policy,
+        cell.retriever,
+        _json(features),
+    )
+
+
+def cell_from(row: sqlite3.Row) -> Cell:
+    """The cell of a row that holds `CELL_COLUMNS`."""
+    return Cell(
+        domain=row["domain"],
+        task_id=row["task_id"],
+        trial=row["trial"],
+        agent=row["agent"],
+        user=row["user"],
+        mode=Mode(row["mode"]),
+        policy=row["policy"],
+        retriever=row["retriever"],
+    )
+
+
+def run_row(run_id: str, manifest: Manifest, created_at: float) -> Row:
+    """The row of `run`, for `INSERT_RUN`."""
+    return (
+        run_id,
+        clean_text(manifest.name),
+        created_at,
+        manifest.tauasync_version,
+        clean_text(manifest.config),
+        manifest.fingerprint,
+        _json(manifest.data_fingerprints),
+        _json(manifest.prices),
+        manifest.grading_version,
+        int(manifest.simulated),
+    )
+
+
+def manifest_from(row: sqlite3.Row) -> Manifest:
+    """What `run_row` wrote."""
+    return Manifest(
+        name=row["name"],
+        config=row["config"],
+        fingerprint=row["fingerprint"],
+        data_fingerprints=loads_exact(row["data_fingerprints"]),
+        prices=loads_exact(row["prices"]),
+        grading_version=row["grading_version"],
+        simulated=bool(row["simulated"]),
+        tauasync_version=row["tauasync_version"],
+    )
+
+
+def message_row(episode_id: int, idx: int, item: TranscriptItem, at: float) -> Row:
+    """A row of `message`, for `INSERT_MESSAGE`."""
+    if isinstance(item, ToolMessage):
+        return (
+            episode_id,
+            idx,
+            "tool",
+            clean_text(item.content),
+            None,
+            None,
+            clean_text(item.id),
+            clean_text(item.name),
+            item.requestor,
+            int(item.error),
+            at,
+        )
+    calls = _json(msgspec.to_builtins(item.tool_calls)) if item.tool_calls else None
+    said, thought = _text(item.content), _text(item.reasoning)
+    return (episode_id, idx, item.role, said, calls, thought, None, None, None, None, at)
+
+
+def message_from(row: sqlite3.Row) -> TranscriptItem:
+    """The transcript item of a row of `SELECT_MESSAGES`."""
+    if row["role"] == "tool":
+        return ToolMessage(
+            id=row["call_id"],
+            name=row["name"],
+            requestor=row["requestor"],
+            content=row["content"],
+            error=bool(row["error"]),
+        )
+    calls: tuple[ToolCall, ...] = ()
+    if row["tool_calls"] is not None:
+        calls = msgspec.convert(loads_exact(row["tool_calls"]), tuple[ToolCall, ...])
+    return Message(
+        role=row["role"], content=row["content"], tool_calls=calls, reasoning=row["reasoning"]
+    )
+
+
+def completion_row(row: CompletionRow, at: float) -> Row:
+    """A row of `completion`, for `INSERT_COMPLETION`."""
+    usage = row.usage
+    return (
+        row.episode_id,
+        row.idx,
+        row.role,
+        row.endpoint,
+        row.model,
+        _text(row.model_answered),
+        _text(row.provider),
+        _text(row.system_fingerprint),
+        _text(row.request_id),
+        row.key,
+        _integer(usage.prompt),
+        _integer(usage.cached),
+        _integer(usage.cache_write),
+        _integer(usage.completion),
+        _integer(usage.reasoning),
+        int(usage.estimated),
+        None if row.cost is None else _integer(row.cost),
+        int(row.from_cache),
+        row.attempts,
+        row.latency_s,
+        _text(row.finish_reason),
+        at,
+    )
+
+
+def end_row(end: EpisodeEnd, at: float) -> Row:
+    """The parameters of `END_EPISODE`."""
+    errors = _json([msgspec.to_builtins(error) for error in end.errors]) if end.errors else None
+    return (
+        at,
+        end.outcome.value,
+        None if end.termination is None else end.termination.value,
+        _text(end.failure),
+        end.steps,
+        end.num_errors,
+        end.duration_s,
+        errors,
+        end.agent_digest,
+        end.user_digest,
+        end.episode_id,
+    )
+
+
+def verdict_row(episode_id: int, verdict: Verdict, grading_version: int, at: float) -> Row:
+    """A row of `verdict`, for `UPSERT_VERDICT`."""
+    return (
+        episode_id,
+        verdict.state.value,
+        verdict.reward,
+        None if verdict.basis is None else _json(list(verdict.basis)),
+        _json(verdict.breakdown),
+        None if verdict.db_match is None else int(verdict.db_match),
+        encode_struct(verdict).decode(),
+        grading_version,
+        at,
+    )
+
+
+def verdict_from(details: str) -> Verdict:
+    """What `verdict_row` wrote into `details`."""
+    return msgspec.convert(loads_exact(details), Verdict)
+
+
+def event_row(kind: str, data: Json, cell_id: int | None, at: float) -> Row:
+    """A row of `event`, for `INSERT_EVENT`."""
+    return (at, kind, cell_id, _json(data))
+
+
+def _json(value: Json) -> str:
+    return dumps(value).decode()
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else clean_text(text)
+
+
+def _integer(value: int) -> int:
+    return max(-MAX_INTEGER, min(MAX_INTEGER, value))

@@ -1,0 +1,185 @@
+"""What a reader of a run database gets: frozen rows, one type a question."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tauasync.evaluator.verdict import ScoreState
+from tauasync.grid.cell import Cell
+from tauasync.store.records import CellStatus, ErrorRecord, Manifest, Outcome
+from tauasync.types import MicroUsd, Termination, TranscriptItem, Usage
+
+
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A run's identity.
+
+    Attributes:
+        created_at: seconds since 1970-01-01 UTC.
+        schema: the file's schema version.
+    """
+
+    run_id: str
+    created_at: float
+    schema: int
+    manifest: Manifest
+
+
+class Ended(NamedTuple):
+    """A finished episode, as scoring needs it."""
+
+    episode_id: int
+    cell_id: int
+    cell: Cell
+    termination: Termination
+
+
+class ActionResult(msgspec.Struct, frozen=True):
+    """Whether a reference action was met; the kind of its tool, None where unknown."""
+
+    met: bool
+    tool_kind: str | None = None
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """The finished episode of a cell, and its verdict where there is one.
+
+    Attributes:
+        state: None where nothing has scored it yet.
+        reward: None unless the state is scored.
+        started_at, ended_at: seconds since 1970-01-01 UTC.
+    """
+
+    episode_id: int
+    termination: Termination
+    failure: str | None
+    steps: int
+    num_errors: int
+    duration_s: float
+    started_at: float
+    ended_at: float
+    state: ScoreState | None = None
+    reward: float | None = None
+    db_match: bool | None = None
+    actions: tuple[ActionResult, ...] = ()
+    grading_version: int | None = None
+
+
+class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell of the grid, with what came of it; `played` is set where its status says so."""
+
+    cell_id: int
+    cell: Cell
+    features: dict[str, str | int]
+    status: CellStatus
+    attempts: int
+    played: Played | None = None
+
+
+class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Completions added up over one group of cells, one role and one answering model.
+
+    Attributes:
+        counted: whether they belong to finished episodes; else to attempts that came to nothing.
+        from_cache: completions that were not paid this time.
+        unpriced: completions without a known price.
+        cost: of the priced ones, paid or not.
+        paid: of the priced ones that were paid in this run.
+        paid_unpriced: paid ones without a known price.
+        estimated: completions whose usage a tokenizer counted.
+        usage: sums of tokens.
+        latency_s: sum over completions that were sent.
+    """
+
+    domain: str
+    agent: str
+    user: str
+    mode: str
+    policy: str
+    retriever: str | None
+    role: str
+    counted: bool
+    model: str
+    model_answered: str | None
+    provider: str | None
+    system_fingerprint: str | None
+    completions: int
+    from_cache: int
+    unpriced: int
+    cost: MicroUsd
+    paid: MicroUsd
+    paid_unpriced: int
+    estimated: int
+    usage: Usage
+    latency_s: float
+
+
+class RunningCell(msgspec.Struct, frozen=True, kw_only=True):
+    """An episode in progress."""
+
+    cell_id: int
+    cell: Cell
+    episode_id: int
+    attempt: int
+    started_at: float
+    messages: int
+
+
+class ErrorClass(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts that ended for the same kind of reason, with the latest as an example."""
+
+    kind: str
+    outcome: Outcome
+    episodes: int
+    example_cell: int
+    example: ErrorRecord
+
+
+class EventRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened beside the conversations."""
+
+    at: float
+    kind: str
+    cell_id: int | None
+    data: dict[str, Any]
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt at a cell.
+
+    Attributes:
+        started_at, ended_at: seconds since 1970-01-01 UTC.
+    """
+
+    episode_id: int
+    attempt: int
+    started_at: float
+    ended_at: float | None
+    outcome: Outcome
+    termination: Termination | None
+    failure: str | None
+    steps: int | None
+    duration_s: float | None
+    errors: tuple[ErrorRecord, ...]
+
+
+class TimedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A transcript item with its place and time (seconds since 1970-01-01 UTC)."""
+
+    idx: int
+    at: float
+    item: TranscriptItem
+
+
+class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A completion as `show` needs it."""
+
+    idx: int | None
+    role: str
+    model: str
+    usage: Usage
+    cost: MicroUsd | None
+    from_cache: bool
+    latency_s: float
+    finish_reason: str | None

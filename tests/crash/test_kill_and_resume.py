@@ -1,0 +1,100 @@
+"""`kill -9` at any moment: nothing paid twice, nothing lost, the same report."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.sweep import endpoint, finish, start, stats, write_config
+
+KILLS = 5
+LATENCY_S = 0.05
+TIMES = ("duration_s", "wall_s", "elapsed", "latency", "started", "ended", "created")
+
+
+@pytest.mark.timeout(240)
+def test_five_kills_repeat_no_paid_completion_and_change_no_report(tmp_path: Path) -> None:
+    rng = random.Random(20)
+    with endpoint(tmp_path, latency_s=LATENCY_S) as url:
+        config = write_config(tmp_path, url, name="whole")
+        finish("run", str(config), "--out", str(tmp_path / "whole.sqlite"), "--quiet")
+        whole = json.loads(finish("report", str(tmp_path / "whole.sqlite"), "--json"))
+        needed = stats(url)["answered"]
+
+    with endpoint(tmp_path, latency_s=LATENCY_S) as url:
+        config = write_config(tmp_path, url, name="killed")
+        run = tmp_path / "killed.sqlite"
+        command = ("run", str(config), "--out", str(run), "--quiet")
+        killed = 0
+        while killed < KILLS:
+            before = stats(url)["requests"]
+            process = start(*command)
+            # The moment is random in the work, not in the start-up: so many more requests.
+            target = before + rng.randint(5, max(6, needed // (KILLS + 1)))
+            while stats(url)["requests"] < target and process.poll() is None:
+                time.sleep(0.005)
+            assert process.poll() is None, "the sweep ended before it could be killed"
+            process.kill()
+            process.communicate()
+            killed += 1
+            command = ("resume", str(run), "--quiet")
+        finish(*command)
+        resumed = json.loads(finish("report", str(run), "--json"))
+        counted = stats(url)
+
+    assert counted["repeated"] == 0
+    assert counted["answered"] == needed
+    # What was on its way at a kill may be asked again, under the same idempotency key.
+    assert counted["replayed"] <= KILLS * 24
+    assert resumed["complete"]
+    assert comparable(resumed["groups"]) == comparable(whole["groups"])
+
+
+def comparable(value: Any) -> Any:
+    """A report without its clocks, and without what says that the cache was used."""
+    if isinstance(value, dict):
+        return {
+            key: comparable(item)
+            for key, item in value.items()
+            if not any(mark in key for mark in (*TIMES, "cache_hits", "attempts"))
+        }
+    if isinstance(value, list):
+        return [comparable(item) for item in value]
+    return value
+
+
+def test_a_second_process_is_refused_and_told_who_owns_the_run(tmp_path: Path) -> None:
+    with endpoint(tmp_path, latency_s=0.2) as url:
+        config = write_config(tmp_path, url, tasks=4, trials=1)
+        run = tmp_path / "run.sqlite"
+        first = start("run", str(config), "--out", str(run), "--quiet")
+        while not stats(url)["requests"]:
+            time.sleep(0.02)
+        second = start("resume", str(run), "--quiet")
+        _, told = second.communicate(timeout=30)
+        assert second.returncode == 4
+        assert str(first.pid) in told
+        first.communicate(timeout=60)
+        assert first.returncode == 0
+
+
+def test_a_signal_leaves_the_run_ready_to_resume(tmp_path: Path) -> None:
+    with endpoint(tmp_path, latency_s=0.05) as url:
+        config = write_config(tmp_path, url, tasks=8, trials=2)
+        run = tmp_path / "run.sqlite"
+        process = start("run", str(config), "--out", str(run), "--quiet")
+        while stats(url)["requests"] < 30:
+            time.sleep(0.01)
+        process.terminate()
+        _, told = process.communicate(timeout=60)
+        assert process.returncode == 143
+        assert f"tauasync resume {run}" in told
+        finish("resume", str(run), "--quiet")
+        counted = stats(url)
+        # A clean stop takes every answer in flight: nothing is even asked again.
+        assert (counted["repeated"], counted["replayed"]) == (0, 0)

@@ -1,0 +1,91 @@
+"""Laws of ownership: one process a run, and its death frees the run."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tauasync.errors import RunLockedError, StorageError
+from tauasync.store.lock import RunLock
+from tauasync.store.run_store import RunStore
+from tests.store.builders import grid, manifest
+from tests.store.processes import start
+
+_HOLD = """
+async def main():
+    async with RunStore.create(path, manifest(), grid()) as store:
+        say("mine")
+        await asyncio.sleep(3600)
+asyncio.run(main())
+"""
+
+_RESUME = """
+from tauasync.errors import RunLockedError
+async def main():
+    try:
+        async with RunStore.open(path) as store:
+            say("mine")
+            sys.stdin.read()
+    except RunLockedError as error:
+        say(error)
+asyncio.run(main())
+"""
+
+
+async def test_the_second_process_is_told_who_works_on_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    holder = start(_HOLD, path)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "mine\n"
+    with pytest.raises(RunLockedError, match=f"process {holder.pid} on {socket.gethostname()}"):
+        async with RunStore.open(path):
+            pass
+    holder.kill()
+    holder.communicate()
+    async with RunStore.open(path) as store:
+        assert len(await store.open_cells()) == 2
+
+
+async def test_of_many_that_start_together_exactly_one_gets_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    async with RunStore.create(path, manifest(), grid()):
+        pass
+    processes = [start(_RESUME, path) for _ in range(4)]
+    said = [process.stdout.readline() for process in processes if process.stdout]
+    assert sum(line == "mine\n" for line in said) == 1
+    assert sum("is working on this run" in line for line in said) == 3
+    for process in processes:
+        process.communicate()
+
+
+async def test_within_one_process_a_run_is_owned_once_too(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    async with RunStore.create(path, manifest(), grid()):
+        with pytest.raises(RunLockedError, match=str(os.getpid())):
+            async with RunStore.open(path):
+                pass
+        link = tmp_path / "other-name.sqlite"
+        link.symlink_to(path)
+        with pytest.raises(RunLockedError):
+            async with RunStore.open(link):
+                pass
+    async with RunStore.open(path):
+        pass
+
+
+def test_a_left_behind_lock_file_locks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    (tmp_path / "run.sqlite.lock").write_text('{"pid": 1, "host": "elsewhere"}')
+    with RunLock(path) as lock:
+        assert lock.path.exists()
+        with pytest.raises(RunLockedError), RunLock(path):
+            pass
+    assert not lock.path.exists()
+
+
+def test_a_folder_that_takes_no_lock_is_a_storage_failure(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="lock"), RunLock(tmp_path / "missing" / "run.sqlite"):
+        pass
