@@ -118,11 +118,15 @@ def make_embedded(name: str, entry: EndpointConfig, tasks: TaskSource) -> Embedd
         latency=Latency(mean_s=entry.latency_s, spread=entry.latency_spread),
         limits=ServerLimits(
             max_in_flight=entry.max_in_flight if declared else None,
-            requests_per_min=entry.requests_per_min,
-            tokens_per_min=entry.tokens_per_min,
+            requests_per_min=_whole(entry.requests_per_min),
+            tokens_per_min=_whole(entry.tokens_per_min),
         ),
         faults=read_faults(entry.faults, key=f"endpoints.{name}.faults"),
     )
+
+
+def _whole(limit: float | None) -> int | None:
+    return None if limit is None else max(1, int(limit))
 
 
 def endpoint_spec(name: str, entry: EndpointConfig, config: RunConfig) -> EndpointSpec:

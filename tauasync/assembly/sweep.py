@@ -181,6 +181,7 @@ async def _record_end(
             "endpoints": {
                 name: asdict(endpoint.statistics()) for name, endpoint in models.endpoints.items()
             },
+            "loop_lag_p50_s": lag.quantile(0.5),
             "loop_lag_p99_s": lag.quantile(0.99),
         },
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -226,15 +226,26 @@ def simulate_endpoint(
     )
 
 
-def run_app() -> None:
-    """Run the command line; turn known failures into one message and their exit code."""
-    from tauasync.cli.exit_codes import exit_code_for
+def run_app(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit; known failures become one message and their exit code.
+
+    Args:
+        arguments: the command line without the program; None for that of the process.
+    """
+    from tauasync.cli.exit_codes import exit_code_for, leaves
 
     try:
-        app()
+        app(arguments)
     except TauasyncError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(exit_code_for(error))
+    except BaseExceptionGroup as group:
+        told = group.subgroup(TauasyncError)
+        if told is None:
+            raise
+        for leaf in leaves(told):
+            print(f"error: {leaf}", file=sys.stderr)
+        sys.exit(exit_code_for(group))
     except BrokenPipeError:
         # The reader of a pipe went away; nothing is wrong with the run.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -242,3 +253,4 @@ def run_app() -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
+    sys.exit(0)

@@ -63,16 +63,17 @@ _PRECEDENCE = (
 
 def exit_code_for(error: BaseException) -> ExitCode:
     """The code for a failure that ended a command; a group is judged by its gravest member."""
-    codes = {_code(leaf) for leaf in _leaves(error)}
+    codes = {_code(leaf) for leaf in leaves(error)}
     return next((code for code in _PRECEDENCE if code in codes), ExitCode.UNEXPECTED)
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """The failures inside exception groups."""
     if not isinstance(error, BaseExceptionGroup):
         yield error
         return
     for member in error.exceptions:
-        yield from _leaves(member)
+        yield from leaves(member)
 
 
 def _code(error: BaseException) -> ExitCode:

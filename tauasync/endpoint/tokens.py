@@ -193,25 +193,21 @@ class TokenCounter:
 
 def _texts(message: Mapping[str, Any]) -> Sequence[str]:
     content = message.get("content")
-    if isinstance(content, str) and "tool_calls" not in message and len(message) < 4:
-        return (content,)
-    return tuple(_all_texts(message))
-
-
-def _all_texts(message: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("content", "reasoning_content", "name"):
-        value = message.get(name)
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            for part in value:
-                if isinstance(part, dict) and isinstance(part.get("text"), str):
-                    yield part["text"]
-    for call in message.get("tool_calls") or ():
+    calls = message.get("tool_calls")
+    if isinstance(content, str):
+        if not calls and len(message) < 4:
+            return (content,)
+        texts = [content]
+    else:
+        texts = []
+        for part in content or ():
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
+                texts.append(part["text"])
+    for call in calls or ():
         function = call.get("function") or {}
-        for name in ("name", "arguments"):
-            if isinstance(function.get(name), str):
-                yield function[name]
+        texts += [function.get("name") or "", str(function.get("arguments") or "")]
+    texts += [message[name] for name in ("reasoning_content", "name") if message.get(name)]
+    return texts
 
 
 def _folders() -> Iterator[Path]:

@@ -71,7 +71,7 @@ class PlanSummary:
     """The whole plan.
 
     Attributes:
-        probes: requests sent before the first episode, one to each model that plays a part.
+        probes: requests that `tauasync check` sends, one to each model that plays a part.
     """
 
     groups: tuple[PlanGroup, ...]

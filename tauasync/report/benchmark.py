@@ -47,7 +47,8 @@ class BenchmarkMetrics(msgspec.Struct, frozen=True, kw_only=True):
         mean_reward: 0 without simulations.
         mean_agent_cost_usd: over the simulations with a known cost; None where none has one,
             0 without simulations.
-        terminations: every reason with its count, infrastructure errors included.
+        terminations: every reason with its count, infrastructure errors included; empty where
+            nothing else is left.
     """
 
     simulations: int
@@ -73,7 +74,8 @@ def benchmark_metrics(rows: Iterable[BenchmarkRow], *, trials: int) -> Benchmark
     kept = tuple(row for row in everything if row.termination != INFRASTRUCTURE_ERROR)
     graded = tuple(row for row in kept if row.reward is not None)
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for row in everything if kept else ():
+    counted = everything if kept else ()
+    for row in counted:
         counts[row.task_id][0] += 1
         counts[row.task_id][1] += succeeded(row.reward)
     matches = Counter(row.db_match for row in graded)
@@ -89,7 +91,7 @@ def benchmark_metrics(rows: Iterable[BenchmarkRow], *, trials: int) -> Benchmark
         db_match=matches[True],
         db_mismatch=matches[False],
         db_not_checked=matches[None] + len(kept) - len(graded),
-        terminations=dict(sorted(Counter(row.termination for row in everything).items())),
+        terminations=dict(sorted(Counter(row.termination for row in counted).items())),
     )
 
 

@@ -99,7 +99,8 @@ class DbMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retried(msgspec.Struct, frozen=True, kw_only=True):
-    """Scored cells that took more than one attempt, to be compared with the others."""
+    """Scored cells of which the infrastructure had ended an attempt, to be compared with the
+    others; a cell taken up again after an interruption is none."""
 
     scored: int
     successes: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich import box
 from rich.console import Group as Stack
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from tauasync.report.model import Counts, Group, Interval, Report, Tokens
 from tauasync.report.recall import Share
+from tauasync.report.tables import add_row, new_table
 from tauasync.report.words import DASH, duration, moment, of, plain, share, usd
 
 DRY_RUN = (
@@ -23,10 +23,12 @@ _COLUMNS_OF_K = 4
 _MAX_VALUES = 24
 """Values of a feature beyond which its breakdown is left to the JSON report."""
 
+_INDENT = (0, 0, 0, 2)
+
 
 def report_view(report: Report) -> RenderableType:
     """The whole report: head, one line a group, then each group in detail."""
-    parts: list[RenderableType] = [*_head(report), _results(report)]
+    parts: list[RenderableType] = [*_head(report), Text(""), _results(report)]
     for group in report.groups:
         parts.extend(_details(group))
     return Stack(*parts)
@@ -52,38 +54,24 @@ def _head(report: Report) -> Iterator[RenderableType]:
 def _results(report: Report) -> RenderableType:
     largest = max((k for group in report.groups for k in group.pass_hat_k_planned), default=1)
     ks = [k for k in range(1, largest + 1) if k <= _COLUMNS_OF_K or k == largest]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Results", title_justify="left")
-    table.add_column("domain · agent / user · mode · policy", ratio=1, overflow="fold")
-    table.add_column("scored\nof planned", justify="right")
-    table.add_column("tasks", justify="right")
-    for k in ks:
-        table.add_column(f"pass^{k}", justify="right")
-    table.add_column("95 % of\npass^1", justify="right")
-    table.add_column("mean\nreward", justify="right")
+    powers = [f"pass^{k}" for k in ks]
+    headings = ["agent / user", "scored of\nplanned", "tasks", *powers, "95 % of\npass^1", "reward"]
+    table = new_table(headings, title="Results", numbers=len(headings) - 1)
     for group in report.groups:
-        label = Text(_label(group))
         if group.complete:
-            table.add_row(label, *_scored_cells(group, ks))
+            add_row(table, _label(group), *_scored_cells(group, ks))
             continue
-        label.append("\nINCOMPLETE; scored episodes only:", style="red")
-        table.add_row(label, *_scored_cells(group, ks))
-        table.add_row(
-            Text("  the rest counted as failed:", style="red"),
-            of(group.planned, group.planned),
-            str(group.planned_tasks),
-            *(share(group.pass_hat_k_planned.get(k)) for k in ks),
-            "",
-            share(group.mean_reward_planned),
-        )
-    table.caption = (
+        add_row(table, Text.assemble(_label(group), ("  INCOMPLETE", "bold red")))
+        add_row(table, Text("  scored only", style="red"), *_scored_cells(group, ks))
+        add_row(table, Text("  rest as failed", style="red"), *_planned_cells(group, ks))
+    table.caption = Text(
         "pass^k: mean over tasks of C(successes, k) / C(trials, k). "
-        "The interval is exact for independent episodes."
+        "The interval is exact if episodes are independent."
     )
-    table.caption_justify = "left"
     return table
 
 
-def _scored_cells(group: Group, ks: list[int]) -> Iterator[RenderableType]:
+def _scored_cells(group: Group, ks: list[int]) -> Iterator[str]:
     yield of(group.scored, group.planned)
     yield of(group.n_tasks, group.planned_tasks)
     yield from (share(group.pass_hat_k.get(k)) for k in ks)
@@ -91,16 +79,24 @@ def _scored_cells(group: Group, ks: list[int]) -> Iterator[RenderableType]:
     yield share(group.mean_reward)
 
 
+def _planned_cells(group: Group, ks: list[int]) -> Iterator[str]:
+    yield of(group.planned, group.planned)
+    yield of(group.planned_tasks, group.planned_tasks)
+    yield from (share(group.pass_hat_k_planned.get(k)) for k in ks)
+    yield ""
+    yield share(group.mean_reward_planned)
+
+
 def _details(group: Group) -> Iterator[RenderableType]:
-    yield Text(_label(group).replace("\n", "  "), style="bold")
-    yield Padding(_facts(group), (0, 0, 0, 2))
+    yield Text(_label(group).replace("\n", "   "), style="bold")
+    yield Padding(_facts(group), _INDENT)
     for warning in group.warnings:
-        yield Padding(Text(f"! {plain(warning)}", style="yellow"), (0, 0, 0, 2))
+        yield Padding(Text(f"! {plain(warning)}", style="yellow"), _INDENT)
     if group.tokens:
-        yield Padding(_usage(group), (1, 0, 0, 2))
+        yield Padding(_usage(group), _INDENT)
     for feature, rows in group.breakdown.items():
         if 1 < len(rows) <= _MAX_VALUES:
-            yield Padding(_breakdown(group, feature), (0, 0, 0, 2))
+            yield Padding(_breakdown(group, feature), _INDENT)
     yield Text("")
 
 
@@ -108,6 +104,12 @@ def _facts(group: Group) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
+    for name, fact in _named_facts(group):
+        add_row(table, name, fact)
+    return table
+
+
+def _named_facts(group: Group) -> Iterator[tuple[str, str]]:
     states = {
         "played": group.played,
         "running": group.running,
@@ -115,65 +117,56 @@ def _facts(group: Group) -> RenderableType:
         "infrastructure failed": group.infra_failed,
         "budget stopped": group.budget_stopped,
     }
+    yield "cells", f"{group.planned} planned: {_listed(states)}"
     open_scores = {"judge pending": group.judge_pending, "not scored yet": group.unscored}
-    table.add_row("cells", f"{group.planned} planned: {_listed(states)}")
     if any(open_scores.values()):
-        table.add_row("played but", _listed(open_scores))
+        yield "played but", _listed(open_scores)
     if group.per_trial:
-        trials = ", ".join(
+        trials = (
             f"{one.trial}: {share(one.pass_hat_1)} ({of(one.successes, one.scored)})"
             for one in group.per_trial
         )
-        table.add_row("pass^1 by trial", trials)
+        yield "pass^1 by trial", ", ".join(trials)
     if group.flips.of_tasks:
-        flips = f"{of(group.flips.tasks, group.flips.of_tasks)} tasks both solved and failed"
-        table.add_row("flips", flips)
+        flips = of(group.flips.tasks, group.flips.of_tasks)
+        yield "flips", f"{flips} tasks both solved and failed"
     if group.retried.scored:
-        again = f"{of(group.retried.successes, group.retried.scored)} solved at a later attempt"
-        table.add_row("retried cells", again)
-    table.add_row("ended by", _listed(group.terminations) or DASH)
+        again = of(group.retried.successes, group.retried.scored)
+        yield "retried cells", f"{again} solved after the infrastructure had failed them"
+    yield "ended by", _listed(group.terminations) or DASH
     if group.failures:
-        table.add_row("failures", _listed(group.failures))
+        yield "failures", _listed(group.failures)
     recall = group.action_recall
-    actions = f"{_share(recall.actions)} called"
     kinds = f"reads {_share(recall.reads)}, writes {_share(recall.writes)}"
-    table.add_row("reference actions", f"{actions}; {kinds}")
+    yield "reference actions", f"{_share(recall.actions)} called; {kinds}"
     match = group.db_match
-    compared = match.match + match.mismatch
-    databases = (
-        f"{of(match.match, compared)} as in the reference, {match.not_compared} not compared"
-    )
-    table.add_row("databases", databases)
-    table.add_row(
-        "time",
-        f"mean episode {duration(group.mean_duration_s)}, mean {_mean(group.mean_steps)} steps, "
-        f"first start to last end {duration(group.elapsed_s)}",
-    )
-    return table
+    same = of(match.match, match.match + match.mismatch)
+    yield "databases", f"{same} as in the reference, {match.not_compared} not compared"
+    steps = DASH if group.mean_steps is None else f"{group.mean_steps:.1f}"
+    mean = f"mean episode {duration(group.mean_duration_s)} and {steps} steps"
+    yield "time", f"{mean}, first start to last end {duration(group.elapsed_s)}"
 
 
 def _usage(group: Group) -> RenderableType:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in (
+    headings = (
         "role",
         "cost",
         "completions",
-        "from cache",
-        "prompt tokens",
+        "from\ncache",
+        "prompt\ntokens",
         "cached",
-        "completion tokens",
+        "completion\ntokens",
         "reasoning",
-    ):
-        table.add_column(heading, justify="left" if heading == "role" else "right")
+    )
+    table = new_table(headings, numbers=6)
     for role, tokens in group.tokens.items():
-        table.add_row(role, usd(group.cost[role]), *_token_cells(tokens))
-    table.add_row(
-        "total", usd(group.cost["total"]), str(group.completions), str(group.cache_hits), *[""] * 4
+        add_row(table, role, usd(group.cost[role]), *_token_cells(tokens))
+    totals = (str(group.completions), str(group.cache_hits))
+    add_row(table, "total", usd(group.cost["total"]), *totals, *[""] * 4)
+    table.caption = Text(
+        "cost: what the finished episodes cost to play, cached answers included; "
+        f"paid in this run: {usd(group.paid)}"
     )
-    table.caption = (
-        f"cost: price of the finished episodes, cached or not; paid in this run {usd(group.paid)}"
-    )
-    table.caption_justify = "left"
     return table
 
 
@@ -187,13 +180,12 @@ def _token_cells(tokens: Tokens) -> Iterator[str]:
 
 
 def _breakdown(group: Group, feature: str) -> RenderableType:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(plain(feature), overflow="fold")
-    for heading in ("pass^1", "tasks", "solved of scored", "scored of planned"):
-        table.add_column(heading, justify="right")
+    headings = (feature, "pass^1", "tasks", "solved of scored", "scored of planned")
+    table = new_table(headings, numbers=4)
     for row in group.breakdown[feature]:
-        table.add_row(
-            Text(plain(str(row.value))),
+        add_row(
+            table,
+            str(row.value),
             share(row.pass_hat_1),
             str(row.n_tasks),
             of(row.successes, row.scored),
@@ -203,8 +195,13 @@ def _breakdown(group: Group, feature: str) -> RenderableType:
 
 
 def _label(group: Group) -> str:
-    parts = [group.mode, group.policy, *([group.retriever] if group.retriever else [])]
-    return plain(f"{group.domain} · {group.agent} / {group.user}\n{' · '.join(parts)}")
+    where = [
+        group.domain,
+        group.mode,
+        group.policy,
+        *([group.retriever] if group.retriever else []),
+    ]
+    return plain(f"{group.agent} / {group.user}\n{' · '.join(where)}")
 
 
 def _interval(interval: Interval | None) -> str:
@@ -216,8 +213,4 @@ def _share(part: Share) -> str:
 
 
 def _listed(counts: Counts) -> str:
-    return ", ".join(f"{plain(name)} {count}" for name, count in counts.items() if count)
-
-
-def _mean(value: float | None) -> str:
-    return DASH if value is None else f"{value:.1f}"
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
-from rich import box
 from rich.console import Group as Stack
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from tauasync.jsonio import dumps
 from tauasync.report.model import Cost
 from tauasync.report.render import DRY_RUN
+from tauasync.report.tables import add_row, new_table
 from tauasync.report.usage import cost
 from tauasync.report.words import duration, moment, one_line, plain, size, usd
 from tauasync.store.reader import RunReader
@@ -112,69 +111,47 @@ def _parts(status: Status) -> Iterator[RenderableType]:
 
 
 def _running(status: Status) -> RenderableType:
+    headings = ("cell", "domain · task : trial", "agent / user", "attempt", "messages", "for")
     title = f"In progress, the oldest first ({len(status.running)})"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    table.add_column("cell", justify="right")
-    table.add_column("domain · task : trial", overflow="fold")
-    table.add_column("agent / user", overflow="fold")
-    table.add_column("attempt", justify="right")
-    table.add_column("messages", justify="right")
-    table.add_column("for", justify="right", no_wrap=True)
+    table = new_table(headings, title=title, numbers=3)
     for running in status.running[:_SHOWN_RUNNING]:
         cell = running.cell
-        table.add_row(
+        add_row(
+            table,
             str(running.cell_id),
-            Text(plain(f"{cell.domain} · {cell.task_id} : {cell.trial}")),
-            Text(plain(f"{cell.agent} / {cell.user}")),
+            f"{cell.domain} · {cell.task_id} : {cell.trial}",
+            f"{cell.agent} / {cell.user}",
             str(running.attempt),
             str(running.messages),
             duration(max(0.0, status.now - running.started_at)),
         )
     if (more := len(status.running) - _SHOWN_RUNNING) > 0:
-        table.caption = f"and {more} more"
+        table.caption = Text(f"and {more} more")
     return table
 
 
 def _errors(status: Status) -> RenderableType:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Failures", title_justify="left")
-    table.add_column("kind", overflow="fold")
-    table.add_column("attempts", justify="right")
-    table.add_column("left the cell", overflow="fold")
-    table.add_column("latest example", ratio=1, overflow="fold")
+    headings = ("kind", "cell left as", "latest example", "attempts")
+    table = new_table(headings, title="Failures", numbers=1)
     for error in status.errors:
-        facts = [
-            f"cell {error.example_cell}",
-            *(
-                f"{name} {value}"
-                for name, value in (
-                    ("endpoint", error.example.endpoint),
-                    ("model", error.example.model),
-                    ("status", error.example.status),
-                    ("request", error.example.request_id),
-                )
-                if value is not None
-            ),
-        ]
-        table.add_row(
-            Text(plain(error.kind)),
-            str(error.episodes),
-            error.outcome.leaves.value.replace("_", " "),
-            Text(f"{one_line(error.example.message)} ({plain(', '.join(facts))})"),
-        )
+        example = error.example
+        facts = {
+            "cell": error.example_cell,
+            "endpoint": example.endpoint,
+            "model": example.model,
+            "status": example.status,
+            "request": example.request_id,
+        }
+        told = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
+        left = error.outcome.leaves.value.replace("_", " ")
+        text = f"{one_line(example.message)} ({told})"
+        add_row(table, error.kind, left, text, str(error.episodes))
     return table
 
 
 def _events(status: Status) -> RenderableType:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Events", title_justify="left")
-    table.add_column("at", no_wrap=True)
-    table.add_column("kind", overflow="fold")
-    table.add_column("cell", justify="right")
-    table.add_column("facts", ratio=1, overflow="fold")
+    table = new_table(("at", "kind", "cell", "facts"), title="Events")
     for event in status.events:
-        table.add_row(
-            moment(event.at),
-            plain(event.kind),
-            "" if event.cell_id is None else str(event.cell_id),
-            Text(one_line(dumps(event.data).decode())),
-        )
+        cell = "" if event.cell_id is None else str(event.cell_id)
+        add_row(table, moment(event.at), event.kind, cell, one_line(dumps(event.data).decode()))
     return table

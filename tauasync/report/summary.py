@@ -128,7 +128,7 @@ class _Tally:
             task.features.setdefault("actions", len(played.actions))
             trial[1] += 1
             trial[2] += solved
-            if planned.attempts > 1:
+            if planned.failed_attempts:
                 self.retried[0] += 1
                 self.retried[1] += solved
 

@@ -38,7 +38,7 @@ def usd(cost: Cost) -> str:
     if cost.usd is not None:
         return _dollars(cost.usd)
     if cost.known_usd:
-        return f"unknown (known part {_dollars(cost.known_usd)})"
+        return f"unknown, ≥ {_dollars(cost.known_usd)}"
     return "unknown"
 
 

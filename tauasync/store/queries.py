@@ -38,7 +38,9 @@ LEDGER = "SELECT * FROM completion WHERE episode_id = ? ORDER BY id"
 VERDICT = "SELECT details FROM verdict WHERE episode_id = ?"
 
 PLANNED = (
-    f"SELECT cell.id, {_CELL}, cell.features, cell.status, cell.attempts,"
+    f"SELECT cell.id, {_CELL}, cell.features, cell.status,"
+    " (SELECT count(*) FROM episode AS earlier WHERE earlier.cell_id = cell.id"
+    " AND earlier.outcome = 'infra_failed') AS failed_attempts,"
     " episode.id AS episode_id, episode.termination, episode.failure, episode.steps,"
     " episode.num_errors, episode.duration_s, episode.started_at, episode.ended_at,"
     " verdict.state, verdict.reward, verdict.db_match, verdict.details, verdict.grading_version"
@@ -67,7 +69,9 @@ RUNNING = (
     f"SELECT cell.id, {_CELL}, episode.id AS episode_id, episode.attempt, episode.started_at,"
     " (SELECT count(*) FROM message WHERE message.episode_id = episode.id) AS messages"
     " FROM episode JOIN cell ON cell.id = episode.cell_id"
-    " WHERE episode.outcome = 'running' ORDER BY episode.started_at, episode.id"
+    # The second condition says what the first implies, so that the partial index is used.
+    " WHERE episode.outcome = 'running' AND episode.outcome <> 'finished'"
+    " ORDER BY episode.started_at, episode.id"
 )
 PAID = (
     "SELECT coalesce(sum(cost_microusd), 0) AS paid, count(*) - count(cost_microusd) AS unpriced"

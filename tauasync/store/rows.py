@@ -75,7 +75,9 @@ END_CELL = (
     " AND status = 'running'"
 )
 CONFIGURE = "UPDATE run SET config = ?, fingerprint = ?"
-INTERRUPT_EPISODES = "UPDATE episode SET outcome = 'interrupted' WHERE outcome = 'running'"
+INTERRUPT_EPISODES = (
+    "UPDATE episode SET outcome = 'interrupted' WHERE outcome = 'running' AND outcome <> 'finished'"
+)
 REOPEN_CELLS = "UPDATE cell SET status = 'pending' WHERE status = 'running'"
 
 

@@ -37,7 +37,7 @@ def planned_from(row: sqlite3.Row) -> PlannedCell:
         cell=cell_from(row),
         features=msgspec.json.decode(row["features"], type=dict[str, str | int]),
         status=CellStatus(row["status"]),
-        attempts=row["attempts"],
+        failed_attempts=row["failed_attempts"],
         played=None if row["episode_id"] is None else _played(row),
     )
 

@@ -67,13 +67,18 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell of the grid, with what came of it; `played` is set where its status says so."""
+    """A cell of the grid, with what came of it; `played` is set where its status says so.
+
+    Attributes:
+        failed_attempts: those the infrastructure ended; an interrupted episode goes on through
+            the cache as the same episode and is none.
+    """
 
     cell_id: int
     cell: Cell
     features: dict[str, str | int]
     status: CellStatus
-    attempts: int
+    failed_attempts: int
     played: Played | None = None
 
 

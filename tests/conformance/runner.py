@@ -72,7 +72,7 @@ def find_files(folder: Path) -> list[Path]:
 
 
 def run_file(path: Path, bench: Bench) -> Report:
-    """Check one file against the built domains."""
+    """Check one file against the built domains; never raises for what the file holds."""
     for route in ROUTES:
         match = re.fullmatch(route.pattern, path.name)
         if match:
@@ -85,14 +85,17 @@ def run_file(path: Path, bench: Bench) -> Report:
     handler = _find_handler(route.handler)
     if handler is None:
         return Report(file=path.name, skipped=f"handler '{route.handler}' not built")
-    if route.form == "file":
-        outcomes = list(handler(path, bench))
-    else:
-        domain = bench.domain(str(name))
-        outcomes = [
-            _check(handler, record, domain, record_name(record, index))
-            for index, record in enumerate(read_records(path))
-        ]
+    outcomes: list[Outcome] = []
+    try:
+        if route.form == "file":
+            outcomes.extend(handler(path, bench))
+        else:
+            domain = bench.domain(str(name))
+            for index, record in enumerate(read_records(path)):
+                outcomes.append(_check(handler, record, domain, record_name(record, index)))
+    except Exception as error:  # noqa: BLE001 - one unreadable file must not hide the others
+        why = f"raised {type(error).__name__}: {error}"
+        outcomes.append(Outcome(record="the file itself", reasons=(why,)))
     failed = tuple(outcome for outcome in outcomes if outcome.reasons)
     return Report(
         file=path.name,

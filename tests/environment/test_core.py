@@ -125,9 +125,15 @@ def test_data_of_another_shape_names_file_and_place() -> None:
 def test_a_loaded_dump_has_the_same_digest() -> None:
     world = telecom()
     call(world, "refuel_data", customer_id="C1", line_id="L1", gb_amount=1.5)
-    crm = world.agent.db
+    timed = [customer | {"created_at": "2024-06-01T08:00:00"} for customer in CRM["customers"]]
+    crm = world.agent.db.merged({"customers": timed}, source="patch")
     assert Crm.load(crm.dump(), source="dump").digest() == crm.digest()
     assert crm.merged({}, source="patch").digest() == crm.digest()
+
+
+def test_a_time_given_as_a_date_is_its_midnight() -> None:
+    crm = telecom().agent.db.merged({}, source="patch")
+    assert str(crm.customer("C1").created_at) == "2025-01-01 00:00:00"
 
 
 def test_a_failing_initialization_action_is_a_data_error_that_names_it() -> None:

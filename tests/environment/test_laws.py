@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tauasync.environment.environment import Environment
-from tauasync.types import ToolCall
+from tauasync.environment.toolkit import Toolkit
+from tauasync.types import Message, ToolCall, TranscriptItem
 from tests.environment import small
 
 Build = Callable[[], Environment[Any, Any]]
@@ -40,13 +41,19 @@ JSON = st.recursive(
 )
 
 
+def sides(world: Environment[Any, Any]) -> tuple[Toolkit[Any], Toolkit[Any]]:
+    """Both toolkits."""
+    assert world.user is not None
+    return world.agent, world.user
+
+
 def calls(build: Build) -> st.SearchStrategy[list[ToolCall]]:
     """Sequences of calls: known tools with plausible, wrong, missing and unknown arguments."""
     world = build()
     options: list[st.SearchStrategy[ToolCall]] = [
         st.builds(ToolCall, id=st.just("1"), name=st.text(max_size=4))
     ]
-    for requestor, side in (("assistant", world.agent), ("user", world.user)):
+    for requestor, side in zip(("assistant", "user"), sides(world), strict=True):
         for tool in side.tools.values():
             names = [*tool.spec.parameters["properties"], "self", "bogus"]
             likely = {name: st.sampled_from(WORDS) | JSON for name in names[:-2]}
@@ -67,7 +74,7 @@ def calls(build: Build) -> st.SearchStrategy[list[ToolCall]]:
 
 @each_world
 def test_a_tool_call_always_answers(build: Build) -> None:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=80, deadline=None)
     @given(calls(build))
     def law(sequence: list[ToolCall]) -> None:
         world = build()
@@ -81,13 +88,13 @@ def test_a_tool_call_always_answers(build: Build) -> None:
 
 @each_world
 def test_a_digest_is_the_hash_of_a_fresh_dump(build: Build) -> None:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(calls(build))
     def law(sequence: list[ToolCall]) -> None:
         world = build()
         for call in sequence:
             world.call(call)
-        for side in (world.agent, world.user):
+        for side in sides(world):
             text = json.dumps(side.database.dump(), sort_keys=True, default=str)
             assert side.database.digest() == hashlib.sha256(text.encode()).hexdigest()
 
@@ -96,7 +103,7 @@ def test_a_digest_is_the_hash_of_a_fresh_dump(build: Build) -> None:
 
 @each_world
 def test_same_state_means_equal_digests(build: Build) -> None:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=80, deadline=None)
     @given(calls(build), calls(build))
     def law(left: list[ToolCall], right: list[ToolCall]) -> None:
         one, other = build(), build()
@@ -111,7 +118,7 @@ def test_same_state_means_equal_digests(build: Build) -> None:
 
 @each_world
 def test_equal_calls_give_equal_answers_and_states(build: Build) -> None:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(calls(build))
     def law(sequence: list[ToolCall]) -> None:
         one, other = build(), build()
@@ -124,11 +131,11 @@ def test_equal_calls_give_equal_answers_and_states(build: Build) -> None:
 
 @each_world
 def test_a_read_changes_nothing(build: Build) -> None:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(calls(build))
     def law(sequence: list[ToolCall]) -> None:
         world = build()
-        tools = {**world.agent.tools, **world.user.tools}
+        tools = {name: tool for side in sides(world) for name, tool in side.tools.items()}
         for call in sequence:
             before = world.digests
             world.call(call)
@@ -140,9 +147,7 @@ def test_a_read_changes_nothing(build: Build) -> None:
 
 @each_world
 def test_a_replayed_transcript_leads_to_the_same_state(build: Build) -> None:
-    from tauasync.types import Message, TranscriptItem
-
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(calls(build))
     def law(sequence: list[ToolCall]) -> None:
         world, again = build(), build()
@@ -158,15 +163,16 @@ def test_a_replayed_transcript_leads_to_the_same_state(build: Build) -> None:
 
 @each_world
 def test_twenty_environments_do_not_see_each_others_writes(build: Build) -> None:
+    name: str
+    arguments: dict[str, Any]
     pristine = build().digests
     worlds = [build() for _ in range(20)]
-    writes = {"telecom": ("refuel_data", {"customer_id": "C1", "line_id": "L1"})}
     for index, world in enumerate(worlds):
         if "refuel_data" in world.agent.tools:
-            name, arguments = writes["telecom"]
-            answer = small.call(world, name, **arguments, gb_amount=index + 1)
+            name = "refuel_data"
+            arguments = {"customer_id": "C1", "line_id": "L1", "gb_amount": index + 1}
         else:
-            answer = small.call(world, "create_task", user_id="u", title=f"task {index}")
-        assert not answer.error
+            name, arguments = "create_task", {"user_id": "u", "title": f"task {index}"}
+        assert not small.call(world, name, **arguments).error
     assert len({world.digests for world in worlds}) == 20
     assert build().digests == pristine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ def test_a_new_task_is_numbered_by_the_count_and_listed_with_its_user() -> None:
         {"user_id": "u"},
     ],
 )
-def test_a_refused_task_changes_nothing(arguments: dict[str, object]) -> None:
+def test_a_refused_task_changes_nothing(arguments: dict[str, Any]) -> None:
     world = mock()
     before = world.digests
     assert call(world, "create_task", **arguments).error

@@ -112,26 +112,26 @@ def test_what_stops_mobile_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("technology", "signal", "saver", "vpn", "mbps", "label"),
+    ("network", "saver", "vpn", "mbps", "label"),
     [
-        (G5, Signal.EXCELLENT, False, None, 275.0, "Excellent"),
-        (G5, Signal.GOOD, False, None, 220.0, "Excellent"),
-        (G4, Signal.GOOD, False, None, 44.0, "Good"),
-        (G3, Signal.FAIR, False, None, 1.5, "Poor"),
-        (G2, Signal.POOR, False, None, 0.05, "Very Poor"),
-        (G5, Signal.EXCELLENT, True, None, 55.0, "Good"),
-        (G5, Signal.EXCELLENT, False, SLOW_VPN, 27.5, "Good"),
-        (G5, Signal.EXCELLENT, True, SLOW_VPN, 5.5, "Fair"),
-        (G5, Signal.EXCELLENT, False, GOOD_VPN, 275.0, "Excellent"),
+        ((G5, Signal.EXCELLENT), False, None, 275.0, "Excellent"),
+        ((G5, Signal.GOOD), False, None, 220.0, "Excellent"),
+        ((G4, Signal.GOOD), False, None, 44.0, "Good"),
+        ((G3, Signal.FAIR), False, None, 1.5, "Poor"),
+        ((G2, Signal.POOR), False, None, 0.05, "Very Poor"),
+        ((G5, Signal.EXCELLENT), True, None, 55.0, "Good"),
+        ((G5, Signal.EXCELLENT), False, SLOW_VPN, 27.5, "Good"),
+        ((G5, Signal.EXCELLENT), True, SLOW_VPN, 5.5, "Fair"),
+        ((G5, Signal.EXCELLENT), False, GOOD_VPN, 275.0, "Excellent"),
     ],
 )
 def test_reference_speeds(
-    technology: Technology, signal: Signal, saver: bool, vpn: object, mbps: float, label: str
+    network: tuple[Technology, Signal], saver: bool, vpn: object, mbps: float, label: str
 ) -> None:
     device = replace(
         Device(),
-        network_technology_connected=technology,
-        network_signal_strength=signal,
+        network_technology_connected=network[0],
+        network_signal_strength=network[1],
         data_saver_mode=saver,
         vpn_connected=vpn is not None,
         vpn_details=vpn,

@@ -25,7 +25,7 @@ def load(name: str, **changes: object) -> Domain:
 
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
-def test_the_projects_tasks_can_be_prepared_and_solved(name: str) -> None:
+def test_the_projects_tasks_can_be_prepared_and_name_real_tools(name: str) -> None:
     domain = load(name)
     assert domain.name == name
     assert domain.source == "project"
@@ -36,15 +36,16 @@ def test_the_projects_tasks_can_be_prepared_and_solved(name: str) -> None:
         state = task.initial_state
         world.prepare(state)
         for action in task.reference_actions:
-            tools = world.agent.tools if action.requestor == "assistant" else world.user.tools
-            assert action.name in tools, (task.id, action.name)
+            side = world.agent if action.requestor == "assistant" else world.user
+            assert side is not None
+            assert action.name in side.tools, (task.id, action.name)
 
 
 @pytest.mark.parametrize(
     ("name", "changes", "said"),
     [
         ("telecon", {}, r"'telecon'.*known: .*did you mean 'telecom'"),
-        ("mock", {"source": "web"}, "project or upstream"),
+        ("mock", {"source": "web"}, "project, upstream"),
         ("mock", {"source": "upstream"}, r"data_dir"),
         ("mock", {"source": "upstream", "upstream_data": Path("nowhere")}, "nowhere: no such"),
         ("mock", {"source": "upstream", "upstream_data": PROJECT}, "domains/mock"),
@@ -161,7 +162,7 @@ def test_tasks_that_a_split_only_lists_come_from_the_callers_factory(tmp_path: P
     known = load("telecom").task_ids("base")[0]
     listing = msgspec.json.encode({"base": [known], "full": ["made", known]})
     (folder / "split_tasks.json").write_bytes(listing)
-    with pytest.raises(DataError, match="lists 1 tasks .* 'made'"):
+    with pytest.raises(DataError, match=r"lists 1 tasks .* 'made'"):
         telecom.load(folder, "project").task_ids("full")
     made = Task(id="made", user_scenario=Scenario(instructions="Call."))
     domain = telecom.load(folder, "project", extra_tasks=lambda: {"made": made, known: made})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tauasync.store import queries, rows
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tauasync.store.run_store import RunStore
@@ -99,6 +100,34 @@ async def test_a_run_is_read_while_another_process_writes_it(tmp_path: Path) -> 
         assert reader.unscored_count() == 0
         assert reader.run().manifest == manifest()
     process.communicate()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        rows.BEGIN_CELL,
+        rows.INSERT_EPISODE,
+        rows.END_EPISODE,
+        rows.END_CELL,
+        rows.UPSERT_VERDICT,
+        rows.SELECT_MESSAGES,
+        queries.ATTEMPTS,
+        queries.LEDGER,
+        queries.VERDICT,
+        queries.CELL,
+        queries.RUNNING,
+    ],
+)
+async def test_nothing_done_for_one_episode_depends_on_how_many_there_are(
+    tmp_path: Path, sql: str
+) -> None:
+    path = tmp_path / "run.sqlite"
+    async with RunStore.create(path, manifest(), grid()):
+        pass
+    connection = sqlite3.connect(path)
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", [None] * sql.count("?")).fetchall()
+    connection.close()
+    assert not [step[3] for step in plan if step[3].startswith("SCAN")], plan
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
-from tauasync.environment.database import Database, Table
+from tauasync.environment.database import Builtins, Database, Table
 from tauasync.environment.telecom.records import (
     Bill,
     CrmFile,
@@ -16,6 +17,9 @@ from tauasync.environment.telecom.records import (
 )
 
 R = TypeVar("R")
+
+TIMES = ("created_at", "activation_date", "last_esim_transfer_date")
+"""Fields that hold a time of day beside the date."""
 
 
 class Crm(Database):
@@ -35,6 +39,11 @@ class Crm(Database):
     lines: Table[Line]
     bills: Table[Bill]
     devices: Table[Device]
+
+    @classmethod
+    def load(cls, raw: Builtins, *, source: str) -> Self:
+        """As `Database.load`; a date in the place of a time means its midnight."""
+        return super().load(_with_times(raw), source=source)
 
     def customer(self, customer_id: str) -> Customer:
         """A customer by id.
@@ -128,6 +137,20 @@ class Crm(Database):
         for line in self.lines.values():
             if line.plan_id not in self.plans:
                 yield f"line {line.line_id} is on the unknown plan {line.plan_id}"
+
+
+def _with_times(raw: Builtins) -> Builtins:
+    return {
+        name: [_timed(record) for record in part] if isinstance(part, list) else part
+        for name, part in raw.items()
+    }
+
+
+def _timed(record: Builtins) -> Builtins:
+    if not isinstance(record, dict):
+        return record
+    dates = {key: record[key] for key in TIMES if type(record.get(key)) is dt.date}
+    return record | {key: dt.datetime(d.year, d.month, d.day) for key, d in dates.items()}
 
 
 def not_theirs(what: str, key: object, customer_id: str) -> ValueError:

@@ -1,0 +1,1 @@
+"""Speed, memory and replay of the whole program, measured side by side in one run."""

@@ -1,0 +1,248 @@
+"""Bad input: one clear message, a non-zero exit, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from tauasync.cli.app import run_app
+
+GOOD = """
+[endpoints.sim]
+kind = "embedded"
+
+[models.oracle]
+endpoint = "sim"
+
+[models.scripted]
+endpoint = "sim"
+
+[roles]
+agents = ["oracle"]
+user = "scripted"
+
+[cache]
+dir = "{folder}/cache"
+
+[[domains]]
+name = "telecom"
+split = "small"
+task_limit = 2
+"""
+
+REAL = """
+[endpoints.real]
+base_url = "http://127.0.0.1:9/v1"
+api_key_env = "TAUASYNC_TEST_NO_SUCH_KEY"
+attempts = 1
+
+[models.m]
+endpoint = "real"
+
+[roles]
+agents = ["m"]
+user = "m"
+
+[cache]
+dir = "{folder}/cache"
+
+[[domains]]
+name = "telecom"
+split = "small"
+"""
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as ended:
+        run_app(list(arguments))
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), f"{out}{err}"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "good.toml"
+    path.write_text(GOOD.format(folder=tmp_path))
+    return path
+
+
+@pytest.fixture
+def finished(tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    run = tmp_path / "run.sqlite"
+    code, told = call(capsys, "run", str(config), "--out", str(run), "--quiet")
+    assert code == 0, told
+    return run
+
+
+def refused(
+    capsys: pytest.CaptureFixture[str], *arguments: str, code: int, mentions: tuple[str, ...]
+) -> None:
+    got, told = call(capsys, *arguments)
+    assert got == code, told
+    for text in mentions:
+        assert text in told
+    assert "Traceback" not in told
+    assert told.count("error:") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "mentions"),
+    [
+        ("roles.usr=x", ("roles.usr", "user")),
+        ("run.trials=many", ("run.trials", "many")),
+        ("run.trials=0", ("run.trials",)),
+        ("domains.0.name=telekom", ("telekom", "telecom")),
+        ("domains.0.split=bas", ("bas", "base")),
+        ("domains.0.policies=['manuel']", ("manuel", "manual")),
+        ("domains.0.tasks=['nothing']", ("nothing",)),
+        ("domains.0.retrievers=['bm25']", ("retrievers", "knowledge base")),
+        ("domains.0.source=upstream", ("data_dir",)),
+        ("roles.agents=['gpt']", ("gpt", "oracle")),
+    ],
+)
+def test_a_wrong_key_value_or_name_is_refused_before_anything_exists(
+    tmp_path: Path,
+    config: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: str,
+    mentions: tuple[str, ...],
+) -> None:
+    run = tmp_path / "run.sqlite"
+    got, told = call(capsys, "run", str(config), "--out", str(run), "--set", change)
+    assert got in (2, 3), told
+    for text in mentions:
+        assert text in told
+    assert "Traceback" not in told
+    assert not run.exists()
+
+
+def test_a_config_that_is_missing_or_no_toml_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(capsys, "run", str(tmp_path / "no.toml"), code=2, mentions=("no.toml",))
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[run\n")
+    refused(capsys, "plan", str(broken), code=2, mentions=("broken.toml", "TOML"))
+    broken.write_bytes(b"\xff\xfe\x00")
+    refused(capsys, "plan", str(broken), code=2, mentions=("broken.toml", "UTF-8"))
+
+
+def test_a_missing_key_and_a_dead_address_are_found_before_a_run_file_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, run = tmp_path / "real.toml", tmp_path / "run.sqlite"
+    config.write_text(REAL.format(folder=tmp_path))
+    arguments = ("run", str(config), "--out", str(run))
+    refused(capsys, *arguments, code=2, mentions=("TAUASYNC_TEST_NO_SUCH_KEY",))
+    no_key = (*arguments, "--set", "endpoints.real.api_key_env=")
+    refused(capsys, *no_key, code=7, mentions=("127.0.0.1:9",))
+    assert not run.exists()
+
+
+def test_a_wrong_model_name_stops_the_run_with_its_cells_open(
+    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run.sqlite"
+    code, told = call(
+        capsys, "run", str(config), "--out", str(run), "--set", "models.oracle.model=orakle", "-q"
+    )
+    assert code == 5
+    assert "orakle" in told
+    assert f"tauasync resume {run}" in told
+
+
+def test_files_that_are_no_run_are_named_for_what_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "notes.sqlite"
+    text.write_text("hello" * 1000)
+    foreign = tmp_path / "foreign.sqlite"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    for command in ("report", "status", "resume"):
+        refused(capsys, command, str(text), code=4, mentions=("notes.sqlite",))
+        refused(capsys, command, str(foreign), code=4, mentions=("foreign.sqlite",))
+        refused(capsys, command, str(tmp_path / "none.sqlite"), code=4, mentions=("none.sqlite",))
+
+
+def test_a_run_of_a_newer_schema_is_left_alone(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sqlite3.connect(finished) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    before = finished.read_bytes()
+    for command in ("report", "status", "resume"):
+        refused(capsys, command, str(finished), code=4, mentions=("run.sqlite", "newer"))
+    assert finished.read_bytes() == before
+
+
+def test_a_damaged_run_is_told_as_damaged(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = bytearray(finished.read_bytes())
+    data[4096:8192] = bytes(4096)
+    finished.write_bytes(data)
+    refused(capsys, "resume", str(finished), code=4, mentions=("run.sqlite",))
+
+
+def test_an_existing_run_is_never_overwritten(
+    finished: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = finished.read_bytes()
+    refused(
+        capsys, "run", str(config), "--out", str(finished), code=4, mentions=("tauasync resume",)
+    )
+    assert finished.read_bytes() == before
+
+
+def test_a_resume_may_change_throughput_and_nothing_that_decides_results(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(
+        capsys,
+        *("resume", str(finished), "--set", "models.oracle.parameters.temperature=0.7"),
+        *("--set", "run.seed=1"),
+        code=4,
+        mentions=("models.oracle.parameters", "run.seed", "300"),
+    )
+    code, told = call(
+        capsys, "resume", str(finished), "-q", "--set", "endpoints.sim.max_in_flight=2"
+    )
+    assert code == 0, told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions")
+def test_a_folder_that_takes_no_file_is_named(
+    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    refused(
+        capsys, "run", str(config), "--out", str(blocker / "run.sqlite"), code=8, mentions=("file",)
+    )
+    if os.geteuid() == 0:
+        return  # the superuser may write anywhere
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    refused(
+        capsys,
+        "run",
+        str(config),
+        "--out",
+        str(locked / "run.sqlite"),
+        code=8,
+        mentions=("locked",),
+    )
+
+
+@pytest.mark.parametrize("selector", ["99", "nothing", "nothing:0"])
+def test_a_cell_that_does_not_exist_is_told(
+    finished: Path, capsys: pytest.CaptureFixture[str], selector: str
+) -> None:
+    refused(capsys, "show", str(finished), selector, code=2, mentions=(selector,))

@@ -1,0 +1,155 @@
+"""What must hold of whole sweeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tauasync.assembly.domains import set_stage
+from tauasync.scheduler.control import StopReason
+from tauasync.store.reader import RunReader
+from tauasync.store.records import CellStatus
+from tauasync.types import Mode
+from tests.laws.harness import configure, recording, reported, swept
+from tests.shared import TAU2_DATA, needs_shared
+
+ALL_MODES = [mode.value for mode in Mode]
+TELECOM = {"name": "telecom", "split": "small"}
+
+
+def domains(**changes: Any) -> list[dict[str, Any]]:
+    return [{**TELECOM, **changes}]
+
+
+@pytest.mark.parametrize("policy", ["manual", "workflow"])
+async def test_the_oracle_solves_every_task_in_every_mode(tmp_path: Path, policy: str) -> None:
+    config = configure(tmp_path, domains=domains(modes=ALL_MODES, policies=[policy]))
+    end = await swept(config, tmp_path / "run.sqlite")
+    assert (end.open_cells, end.unscored, end.reason) == (0, 0, None)
+    report = reported(tmp_path / "run.sqlite")
+    assert {group.mode for group in report.groups} == set(ALL_MODES)
+    for group in report.groups:
+        assert (group.played, group.successes) == (20, 20)
+
+
+async def test_neither_side_is_ever_shown_the_others_tool_traffic(tmp_path: Path) -> None:
+    config = configure(tmp_path, domains=domains(modes=ALL_MODES, policies=["manual", "workflow"]))
+    stage = set_stage(config)
+    crm = {tool.name for tool in stage.domains["telecom"].environment().agent_tools}
+    phone = {tool.name for tool in stage.domains["telecom"].environment().user_tools()}
+    async with recording(stage) as (url, recorder):
+        endpoints = {"sim": {"kind": "embedded", "base_url": url, "max_in_flight": 64}}
+        await swept(
+            configure(
+                tmp_path,
+                endpoints=endpoints,
+                domains=domains(modes=ALL_MODES, policies=["manual", "workflow"]),
+            ),
+            tmp_path / "run.sqlite",
+        )
+    assert len(recorder.requests) > 500
+    for body in recorder.requests:
+        offered = {tool["function"]["name"] for tool in body.get("tools", [])}
+        called = {
+            call["function"]["name"]
+            for message in body["messages"]
+            for call in message.get("tool_calls") or ()
+        }
+        assert called <= offered
+        alone = "done" in offered
+        assert alone or not (offered & crm and offered & phone)
+        answers = [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"]
+        asked = [c["id"] for m in body["messages"] for c in m.get("tool_calls") or ()]
+        assert answers == asked
+
+
+async def test_requests_hold_protocol_fields_only_and_no_one_but_the_embedded_learns_the_cell(
+    tmp_path: Path,
+) -> None:
+    async with recording(set_stage(configure(tmp_path))) as (url, recorder):
+        endpoints = {"sim": {"kind": "embedded", "base_url": url}}
+        await swept(configure(tmp_path, endpoints=endpoints), tmp_path / "run.sqlite")
+    allowed = {"model", "messages", "tools", "tool_choice", "seed"}
+    for body in recorder.requests:
+        assert set(body) <= allowed
+        for message in body["messages"]:
+            assert set(message) <= {"role", "content", "tool_calls", "tool_call_id"}
+            for call in message.get("tool_calls", []):
+                assert set(call) == {"id", "type", "function"}
+                assert set(call["function"]) == {"name", "arguments"}
+
+
+async def test_the_standard_agent_is_never_handed_the_solution(tmp_path: Path) -> None:
+    async with recording(set_stage(configure(tmp_path))) as (url, recorder):
+        endpoints = {"sim": {"kind": "embedded", "base_url": url}}
+        config = configure(
+            tmp_path, endpoints=endpoints, domains=domains(modes=["default", "oracle-plan"])
+        )
+        await swept(config, tmp_path / "run.sqlite")
+    prompts = {
+        body["messages"][0]["content"] for body in recorder.requests if body["model"] == "oracle"
+    }
+    handed = {prompt for prompt in prompts if "<steps>" in prompt}
+    assert len(handed) > 1  # one for each distinct solution
+    assert len(prompts - handed) == 1  # one for all tasks: nothing of a task is in it
+
+
+async def test_a_finished_run_played_again_pays_nothing_and_reports_the_same(
+    tmp_path: Path,
+) -> None:
+    config = configure(tmp_path, run={"trials": 2})
+    first = await swept(config, tmp_path / "one.sqlite")
+    second = await swept(config, tmp_path / "two.sqlite")
+    assert first.snapshot.cache_hits == 0
+    assert second.snapshot.cache_hits == second.snapshot.completions == first.snapshot.completions
+    one, two = reported(tmp_path / "one.sqlite"), reported(tmp_path / "two.sqlite")
+    assert [g.pass_hat_k for g in one.groups] == [g.pass_hat_k for g in two.groups]
+
+
+async def test_every_planned_cell_is_a_row_before_anything_is_played(tmp_path: Path) -> None:
+    config = configure(tmp_path, run={"trials": 3}, limits={"run_deadline_s": 0.001})
+    end = await swept(config, tmp_path / "run.sqlite")
+    assert end.reason is StopReason.DEADLINE
+    with RunReader(tmp_path / "run.sqlite") as reader:
+        counts = reader.counts()
+    assert sum(counts.values()) == 18
+    assert counts[CellStatus.RUNNING] == 0
+    report = reported(tmp_path / "run.sqlite")
+    assert not report.complete
+    assert report.groups[0].planned == 18
+
+
+async def test_a_budget_stops_the_run_below_its_cap_and_leaves_cells_open(tmp_path: Path) -> None:
+    price = {"input": 2.0, "output": 8.0}
+    parameters = {"max_tokens": 200}
+    models = {
+        name: {"endpoint": "sim", "price": price, "parameters": parameters}
+        for name in ("oracle", "scripted", "judge")
+    }
+    config = configure(tmp_path, models=models, budget={"usd": 0.2})
+    end = await swept(config, tmp_path / "run.sqlite")
+    assert end.reason is StopReason.BUDGET
+    assert end.open_cells > 0
+    with RunReader(tmp_path / "run.sqlite") as reader:
+        paid, unpriced = reader.paid()
+    assert 0 < paid <= 200_000
+    assert unpriced == 0
+    again = await swept(config, tmp_path / "run.sqlite")
+    assert again.open_cells <= end.open_cells
+    more = configure(tmp_path, models=models, budget={"usd": 5.0})
+    done = await swept(more, tmp_path / "run.sqlite")
+    assert (done.open_cells, done.reason) == (0, None)
+
+
+@needs_shared
+async def test_the_mock_domain_is_played_and_judged(tmp_path: Path) -> None:
+    assert TAU2_DATA is not None
+    config = configure(
+        tmp_path,
+        run={"trials": 1, "data_dir": str(TAU2_DATA)},
+        domains=[{"name": "mock", "source": "upstream"}],
+    )
+    end = await swept(config, tmp_path / "run.sqlite")
+    assert (end.open_cells, end.unscored) == (0, 0)
