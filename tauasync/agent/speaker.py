@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from tauasync.context.room import answer_tokens, excess_tokens
 from tauasync.endpoint.completion import ChatRequest, Completion, ModelClient, Origin, RawToolCall
 from tauasync.errors import ContentFiltered, ContextOverflow
 from tauasync.jsonio import loads_exact
@@ -96,8 +97,10 @@ class Speaker:
         request = ChatRequest(
             messages=tuple(self._wire), tools=self._tools, tool_choice=self._tool_choice
         )
-        self._before()
         nothing = Message(role=self._side)
+        if self._is_too_large(request):
+            return Utterance(message=nothing, overflow=True)
+        self._before()
         try:
             completion = await self._client.complete(request, self._origin)
         except ContextOverflow:
@@ -109,6 +112,15 @@ class Speaker:
         return Utterance(
             message=message, failure=failure_of(completion, message), completion=completion
         )
+
+    def _is_too_large(self, request: ChatRequest) -> bool:
+        excess = excess_tokens(
+            request,
+            count=self._client.count_tokens,
+            context_window=self._client.context_window,
+            keep_free_tokens=answer_tokens(self._client.parameters),
+        )
+        return excess > 0
 
     def _to_wire(self, item: TranscriptItem) -> WireMessage:
         if isinstance(item, ToolMessage):

@@ -10,7 +10,7 @@ from urllib.request import getproxies
 import anyio
 
 from tauasync.assembly.models import endpoint_spec, is_in_process, model_spec
-from tauasync.assembly.prices import price_of
+from tauasync.assembly.prices import has_bound, price_of
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.credentials import read_credentials
 from tauasync.endpoint.spec import EndpointSpec
@@ -51,6 +51,13 @@ def check_settings(config: RunConfig, *, environ: Mapping[str, str]) -> None:
             f"a budget needs prices, and none is known for: {', '.join(unpriced)}",
             key="budget.usd",
             hint=f"write the price under [models.{unpriced[0]}], or take the budget out",
+        )
+    unbounded = [name for name in config.role_models if not has_bound(config, name)]
+    if unbounded:
+        raise ConfigError(
+            f"a budget needs a bound on every answer; none is known for: {', '.join(unbounded)}",
+            key="budget.usd",
+            hint=f"set models.{unbounded[0]}.parameters.max_tokens, or its context_window",
         )
 
 

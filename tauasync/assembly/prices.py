@@ -23,3 +23,22 @@ def price_of(config: RunConfig, name: str) -> dict[str, Any] | None:
         None, base_url=endpoint.base_url, model=model.model, parameters=model.parameters
     )
     return None if found is None else {"source": price_list_id()}
+
+
+def has_bound(config: RunConfig, name: str) -> bool:
+    """Whether the cost of one call to a model can be bounded before it is sent: its price is
+    known, and so is the longest answer (`max_tokens`, or the context window).
+    """
+    model = config.models[name]
+    if price_of(config, name) is None:
+        return False
+    bounded = any(model.parameters.get(field) for field in ("max_tokens", "max_completion_tokens"))
+    if bounded or model.context_window is not None:
+        return True
+    if model.price is not None:
+        return False
+    from tauasync.endpoint.price import find_price
+
+    endpoint = config.endpoints[model.endpoint]
+    found = find_price(None, base_url=endpoint.base_url or "", model=model.model)
+    return found is not None and found.context_window is not None

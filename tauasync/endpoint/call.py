@@ -138,10 +138,6 @@ class Caller:
         finally:
             purse.close()
 
-    def reset_breaker(self, model: str) -> None:
-        """Let calls to a model through again, after someone has acted."""
-        self._broken.pop(model, None)
-
     async def _repeat(self, attempt: Callable[[], Awaitable[T]], clock: CallClock) -> T:
         """Make the first attempt, and hand its failure to the retry layer if it may be repeated.
 

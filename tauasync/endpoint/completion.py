@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -134,6 +135,15 @@ class ModelClient(Protocol):
     @property
     def sends_back_extra(self) -> bool:
         """Whether opaque fields of tool calls are to be returned in the history."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Sampling parameters sent with every request."""
+        ...
+
+    def count_tokens(self, request: ChatRequest) -> int:
+        """Prompt tokens of a request as far as they can be counted here."""
         ...
 
     async def complete(self, request: ChatRequest, origin: Origin) -> Completion:

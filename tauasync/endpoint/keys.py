@@ -7,6 +7,7 @@ is sent; the order of its keys does not matter, any other difference does.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from tauasync.jsonio import Json, canonical
@@ -37,6 +38,7 @@ def deterministic_key(*, base_url: str, model: str, body: Json) -> str:
     return _digest("deterministic", base_url, model, body, "")
 
 
+@lru_cache(maxsize=256)
 def normal_url(url: str) -> str:
     """One notation for one address: lower-case host, no default port, no trailing slash."""
     parts = urlsplit(url.strip())

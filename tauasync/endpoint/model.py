@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 import anyio
@@ -90,6 +92,11 @@ class EndpointModel:
     def sends_back_extra(self) -> bool:
         """Whether opaque fields of tool calls are to be returned in the history."""
         return self.spec.profile.send_back_extra
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Sampling parameters sent with every request."""
+        return self.spec.parameters
 
     def count_tokens(self, request: ChatRequest) -> int:
         """Prompt tokens of a request as far as they can be counted here."""

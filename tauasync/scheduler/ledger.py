@@ -33,7 +33,8 @@ class CappedLedger:
         """
         if amount is None:
             raise BudgetExhausted(
-                f"no price is known for model {model}, so no call to it fits a budget"
+                f"no bound is known for a call to model {model} (its price or its longest answer), "
+                "so none fits a budget"
             )
         while True:
             if self.spent + amount > self.cap:

@@ -128,3 +128,15 @@ async def test_refusals_of_content_and_length_are_outcomes(
 ) -> None:
     turn = await speaker(FixedModel([error])).speak((Message(role="assistant", content="Hello"),))
     assert (turn.failure, turn.overflow) == (failure, overflow)
+
+
+async def test_a_request_that_cannot_fit_the_window_is_never_sent() -> None:
+    model = FixedModel([said("ok"), said("never")], context_window=30)
+    me = speaker(model)
+    assert not (await me.speak((Message(role="assistant", content="Hello"),))).overflow
+    longer = (
+        Message(role="assistant", content="Hello"),
+        Message(role="assistant", content="." * 20),
+    )
+    assert (await me.speak(longer)).overflow
+    assert len(model.requests) == 1

@@ -86,6 +86,6 @@ async def _reserve_and_settle(ledger: CappedLedger, amount: int) -> None:
     (await ledger.reserve(amount, "m")).settle(amount)
 
 
-async def test_an_unknown_price_fits_no_budget() -> None:
-    with pytest.raises(BudgetExhausted, match="no price is known"):
+async def test_a_call_without_a_bound_fits_no_budget() -> None:
+    with pytest.raises(BudgetExhausted, match="no bound is known"):
         await CappedLedger(100).reserve(None, "m")
