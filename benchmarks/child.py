@@ -16,8 +16,9 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from benchmarks.results import SweepCost
 from benchmarks.storage import storage_cost
-from benchmarks.usage import Used, peak_resident_bytes, resident_bytes, used
+from benchmarks.usage import peak_resident_bytes, resident_bytes, used
 from tauasync.assembly.domains import Stage, set_stage
 from tauasync.assembly.run_file import features, make_manifest
 from tauasync.assembly.sweep import sweep
@@ -29,30 +30,6 @@ from tauasync.store.run_store import RunStore
 
 WARM_UP_TASKS = 4
 LOOK_EVERY_S = 0.05
-
-
-class SweepCost(msgspec.Struct, frozen=True, kw_only=True):
-    """One sweep.
-
-    Attributes:
-        completions: answers had, from the endpoint or the cache.
-        sent: requests that went to the endpoint.
-        open_at_once: the most conversations open at the same moment, as far as was looked.
-        rss_before_bytes: memory just before the sweep, 0 where unknown.
-        lag_p50_s, lag_p99_s: how late the event loop ran.
-    """
-
-    episodes: int
-    solved: int
-    completions: int
-    sent: int
-    wall_s: float
-    used: Used
-    open_at_once: int
-    rss_before_bytes: int
-    rss_peak_bytes: int
-    lag_p50_s: float | None
-    lag_p99_s: float | None
 
 
 async def measure(config: RunConfig, stage: Stage, path: Path) -> SweepCost:

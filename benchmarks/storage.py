@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
+from benchmarks.results import StorageCost
 from benchmarks.usage import used
 from tauasync.evaluator.verdict import ScoreState, Verdict
 from tauasync.grid.cell import Cell
@@ -19,15 +18,6 @@ FIRST = 50
 """Episodes stored before the first are timed."""
 EXCHANGES = 6
 """Exchanges of an episode: four items and three completions each."""
-
-
-class StorageCost(msgspec.Struct, frozen=True, kw_only=True):
-    """CPU seconds of one stored episode."""
-
-    few: int
-    many: int
-    at_few_s: float
-    at_many_s: float
 
 
 async def storage_cost(path: Path, between: int) -> StorageCost:

@@ -1,4 +1,4 @@
-"""What a process has used: CPU seconds and memory."""
+"""What this process has used: CPU seconds and memory."""
 
 from __future__ import annotations
 
@@ -6,26 +6,11 @@ import resource
 import sys
 from pathlib import Path
 
-import msgspec
-
-
-class Used(msgspec.Struct, frozen=True, kw_only=True):
-    """CPU of all threads of this process so far, in seconds."""
-
-    user_s: float
-    sys_s: float
-
-    def __sub__(self, before: Used) -> Used:
-        return Used(user_s=self.user_s - before.user_s, sys_s=self.sys_s - before.sys_s)
-
-    @property
-    def cpu_s(self) -> float:
-        """User and system together."""
-        return self.user_s + self.sys_s
+from benchmarks.results import Used
 
 
 def used() -> Used:
-    """The CPU this process has used."""
+    """The CPU used so far, of all threads."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return Used(user_s=usage.ru_utime, sys_s=usage.ru_stime)
 
@@ -36,7 +21,7 @@ def resident_bytes() -> int | None:
 
 
 def peak_resident_bytes() -> int:
-    """The most memory this process has had in use."""
+    """The most memory there has been in use."""
     # ru_maxrss remembers what the process was before it became this program.
     exact = _status("VmHWM")
     if exact is not None:
@@ -47,10 +32,10 @@ def peak_resident_bytes() -> int:
 
 def _status(name: str) -> int | None:
     try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    for line in lines.splitlines():
+    for line in text.splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
     return None

@@ -14,6 +14,10 @@ from typing import Any
 import msgspec
 import orjson
 
+MAX_LEVELS = 200
+"""Texts from elsewhere that nest deeper are refused: encoders and the stack give out below
+that, at a depth that depends on the caller."""
+
 Json = Any
 """A decoded JSON value; the one place where `Any` is the honest type."""
 
@@ -38,13 +42,17 @@ def loads(data: bytes | str) -> Json:
     """Decode; lone surrogates become U+FFFD.
 
     Raises:
-        ValueError: the text is no JSON (NaN and Infinity are not JSON either).
+        ValueError: the text is no JSON (NaN and Infinity are not JSON either), or nests deeper
+            than `MAX_LEVELS`.
     """
     try:
-        return orjson.loads(data)
+        value = orjson.loads(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-        return _clean(json.loads(text, parse_constant=_refuse))
+        value = loads_exact(text)
+    if _opening(data) > MAX_LEVELS and is_deeper(value, MAX_LEVELS):
+        raise ValueError("nested too deeply")
+    return value
 
 
 def loads_exact(text: str) -> Json:
@@ -57,6 +65,27 @@ def loads_exact(text: str) -> Json:
         return _clean(json.loads(text, parse_constant=_refuse))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def is_deeper(value: Json, levels: int) -> bool:
+    """Whether lists and objects are nested in more than that many levels."""
+    containers = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        if not containers:
+            return False
+        containers = [
+            inner
+            for outer in containers
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(containers)
+
+
+def _opening(data: bytes | str) -> int:
+    if isinstance(data, str):
+        return data.count("[") + data.count("{")
+    return data.count(b"[") + data.count(b"{")
 
 
 def encode_struct(value: msgspec.Struct) -> bytes:

@@ -22,8 +22,12 @@ def make_agent(
     environment: AnyEnvironment,
     origin: Origin,
     before: Callable[[], None],
+    call_ids: set[str],
 ) -> Speaker:
     """The agent of one episode.
+
+    Args:
+        call_ids: ids of tool calls that are taken, shared by the speakers of a conversation.
 
     Raises:
         DataError: the task cannot be played in this mode.
@@ -39,6 +43,7 @@ def make_agent(
             tool_choice="required",
             origin=origin,
             before=before,
+            call_ids=call_ids,
         )
     system = (
         plan_prompt(policy, task.reference_actions)
@@ -52,6 +57,7 @@ def make_agent(
         tools=environment.agent_tools,
         origin=origin,
         before=before,
+        call_ids=call_ids,
     )
 
 

@@ -16,7 +16,7 @@ import msgspec
 from tauasync.context.room import answer_tokens, excess_tokens
 from tauasync.endpoint.completion import ChatRequest, Completion, ModelClient, Origin, RawToolCall
 from tauasync.errors import ContentFiltered, ContextOverflow
-from tauasync.jsonio import loads_exact
+from tauasync.jsonio import is_deeper, loads_exact
 from tauasync.types import (
     Message,
     Requestor,
@@ -28,6 +28,13 @@ from tauasync.types import (
 )
 
 WireMessage = dict[str, Any]
+
+MAX_NAME_CHARS = 64
+"""The longest name of a tool that servers accept."""
+MAX_ARGUMENT_LEVELS = 100
+"""Arguments nested deeper than this are taken for malformed: what they would break is not sure
+to be found before the episode has been paid for."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class Utterance(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +66,8 @@ class Speaker:
         tool_choice: "required" for an agent that must act, else None.
         origin: the cell, for the cache's salt and for errors.
         before: called before anything is sent; raises to stop the episode at a turn boundary.
+        call_ids: ids of tool calls that are taken; shared by both speakers of a conversation, so
+            that an id means one call in the whole transcript.
     """
 
     def __init__(
@@ -71,6 +80,7 @@ class Speaker:
         origin: Origin,
         tool_choice: str | None = None,
         before: Callable[[], None] = lambda: None,
+        call_ids: set[str] | None = None,
     ) -> None:
         self._client = client
         self._side = side
@@ -80,7 +90,7 @@ class Speaker:
         self._before = before
         self._wire: list[WireMessage] = [{"role": "system", "content": system}]
         self._seen = 0
-        self._ids: set[str] = set()
+        self._ids: set[str] = set() if call_ids is None else call_ids
 
     async def speak(self, view: Transcript) -> Utterance:
         """Ask the model for the side's next turn.
@@ -128,18 +138,21 @@ class Speaker:
         if item.role != self._side:
             return {"role": "user", "content": item.content}
         self._ids.update(call.id for call in item.tool_calls)
-        wire: WireMessage = {"role": "assistant", "content": item.content}
+        # Beside tool calls some servers refuse a text of white space alone, and others none at all.
+        nothing = item.tool_calls and not item.has_text
+        wire: WireMessage = {"role": "assistant", "content": None if nothing else item.content}
         if item.tool_calls:
             wire["tool_calls"] = [self._call_to_wire(call) for call in item.tool_calls]
         return wire
 
     def _call_to_wire(self, call: ToolCall) -> dict[str, Any]:
-        # Arguments that were no JSON object would make strict servers refuse every later
-        # request, so history always holds an object; the tool's answer says what was wrong.
+        # Arguments that were no JSON object, and names that no tool can have, would make strict
+        # servers refuse every later request. History is kept free of them; the tool's answer
+        # says what was wrong.
         wire: dict[str, Any] = {
             "id": call.id,
             "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+            "function": {"name": safe_name(call.name), "arguments": json.dumps(call.arguments)},
         }
         if call.extra and self._client.sends_back_extra:
             wire.update(call.extra)
@@ -156,52 +169,28 @@ def failure_of(completion: Completion, message: Message) -> str | None:
 
 
 def to_message(completion: Completion, *, side: Requestor, used_ids: set[str]) -> Message:
-    """A completion as a turn: thoughts apart, arguments decoded, tool-call ids unique.
+    """A completion as a turn: arguments decoded, tool-call ids unique.
 
     Args:
         used_ids: ids already taken in this conversation; missing and repeated ones are renamed.
     """
-    content, thought = split_thought(completion.content)
     taken = set(used_ids)
     calls = []
     for raw in completion.tool_calls:
         call_id = _fresh_id(raw.id, taken)
         taken.add(call_id)
         calls.append(_decode(raw, call_id, side))
-    thoughts = [text for text in (completion.reasoning, thought) if text]
     return Message(
         role=side,
-        content=content,
+        content=completion.content,
         tool_calls=tuple(calls),
-        reasoning="\n".join(thoughts) or None,
+        reasoning=completion.reasoning,
     )
 
 
-_THOUGHT = re.compile(r"\s*<(think|thinking)>(.*?)</\1>\s*", re.DOTALL)
-_OPEN_THOUGHT = re.compile(r"\s*<(think|thinking)>(.*)\Z", re.DOTALL)
-_CLOSED_ONLY = re.compile(r"\A(.*)</(?:think|thinking)>\s*", re.DOTALL)
-
-
-def split_thought(content: str | None) -> tuple[str | None, str | None]:
-    """Separate marked thoughts from what is said.
-
-    Handles a thought cut off by the output limit (never closed), and chat templates that put
-    the opening mark into the prompt (never opened).
-    """
-    if content is None or "think" not in content:
-        return content, None
-    thoughts: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        thoughts.append(match.group(2).strip())
-        return ""
-
-    said = _THOUGHT.sub(keep, content)
-    said = _OPEN_THOUGHT.sub(keep, said)
-    if match := _CLOSED_ONLY.match(said):
-        thoughts.append(match.group(1).strip())
-        said = said[match.end() :]
-    return said, "\n".join(thoughts) or None
+def safe_name(name: str) -> str:
+    """A tool's name as every server takes it back; those that tools have stay as they are."""
+    return _UNSAFE.sub("_", name)[:MAX_NAME_CHARS] or "_"
 
 
 def _fresh_id(given: str | None, taken: set[str]) -> str:
@@ -222,7 +211,7 @@ def _decode(raw: RawToolCall, call_id: str, side: Requestor) -> ToolCall:
             value = loads_exact(text)
         except ValueError:
             value = None
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not is_deeper(value, MAX_ARGUMENT_LEVELS):
             arguments = value
         else:
             malformed = text

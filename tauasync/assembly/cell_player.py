@@ -20,21 +20,21 @@ from tauasync.episode.step import Limits
 from tauasync.errors import (
     BudgetExhausted,
     Consequence,
+    EndpointError,
     EndpointUnusable,
     RunFileError,
     StorageError,
-    TransientError,
     classify,
 )
 from tauasync.evaluator.reward import GRADING_VERSION, succeeded
-from tauasync.evaluator.verdict import Verdict
+from tauasync.evaluator.verdict import ScoreState, Verdict
 from tauasync.grid.cell import Cell
 from tauasync.scheduler.control import RunControl, RunStopping, StopReason
 from tauasync.scheduler.progress import Progress
 from tauasync.scheduler.scoring import score_conversation
 from tauasync.store.records import CompletionRow, EpisodeEnd, Outcome, leaf_errors
 from tauasync.store.run_store import RunStore
-from tauasync.types import Mode, Termination, Transcript
+from tauasync.types import Message, Mode, Termination, Transcript
 from tauasync.user.simulator import make_user
 
 FAILURES_IN_A_ROW = 25
@@ -48,6 +48,7 @@ class CellPlayer:
         clients: models by name.
         endpoint_of: the endpoint's name by model name, for the record.
         judge: the model that judges, None where none is configured.
+        payer: this run, as the cache knows who paid.
         seed: the run's base seed.
     """
 
@@ -59,6 +60,7 @@ class CellPlayer:
         clients: Mapping[str, ModelClient],
         endpoint_of: Mapping[str, str],
         judge: str | None,
+        payer: str,
         limits: Limits,
         seed: int,
         control: RunControl,
@@ -69,6 +71,7 @@ class CellPlayer:
         self._clients = clients
         self._endpoint_of = endpoint_of
         self._judge = judge
+        self._payer = payer
         self._limits = limits
         self._seed = seed
         self._control = control
@@ -149,6 +152,8 @@ class CellPlayer:
                 cell_id=cell_id,
             )
             return
+        if verdict.state is ScoreState.JUDGE_PENDING:
+            await self._store.event("judge_failed", {"reason": verdict.note}, cell_id=cell_id)
         await self._keep(episode_id, verdict)
 
     async def _keep(self, episode_id: int, verdict: Verdict) -> None:
@@ -164,6 +169,9 @@ class CellPlayer:
         state = task.initial_state
         history = parse_history((state.message_history if state else None) or ())
         environment.prepare(state, history)
+        call_ids = {
+            call.id for item in history if isinstance(item, Message) for call in item.tool_calls
+        }
         agent = make_agent(
             mode=cell.mode,
             client=self._clients[cell.agent],
@@ -172,6 +180,7 @@ class CellPlayer:
             environment=environment,
             origin=self._origin(cell, "agent"),
             before=self._control.check,
+            call_ids=call_ids,
         )
         user = None
         if not solo:
@@ -182,6 +191,7 @@ class CellPlayer:
                 origin=self._origin(cell, "user"),
                 standing_orders=self._stage.standing_orders[cell.domain],
                 before=self._control.check,
+                call_ids=call_ids,
             )
 
         async def observe(happening: Happening) -> None:
@@ -237,6 +247,7 @@ class CellPlayer:
                 request_id=completion.request_id,
                 key=completion.key,
                 from_cache=completion.from_cache,
+                paid=completion.payer == self._payer,
                 attempts=completion.attempts,
                 latency_s=completion.latency_s,
                 finish_reason=completion.finish_reason,
@@ -255,7 +266,7 @@ class CellPlayer:
         if classify(error) is Consequence.STOP_RUN:
             self._control.stop(stop_reason(error), error)
             return
-        if isinstance(error, TransientError):
+        if isinstance(error, EndpointError):
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= FAILURES_IN_A_ROW:
                 self._control.stop(StopReason.ENDPOINT, error)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
+
+import anyio
 
 from tauasync.config.schema import EndpointConfig, ModelConfig, Price, RunConfig
 from tauasync.endpoint.profile import make_profile
@@ -51,8 +53,14 @@ async def open_models(
     tasks: TaskSource,
     cache: AnswerCache | None = None,
     ledger: Ledger | None = None,
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    payer: str = "",
 ) -> AsyncIterator[OpenModels]:
     """Open the endpoints that the named models live on.
+
+    Args:
+        sleep: waits between attempts.
+        payer: the run that pays for the answers.
 
     Raises:
         ConfigError: a key is missing, or a parameter cannot be sent.
@@ -66,7 +74,9 @@ async def open_models(
             entry = config.endpoints[endpoint_name]
             transport: httpx.AsyncBaseTransport | None = None
             if is_in_process(entry):
-                embedded[endpoint_name] = make_embedded(endpoint_name, entry, tasks)
+                embedded[endpoint_name] = make_embedded(
+                    endpoint_name, entry, tasks, seed=config.run.seed
+                )
                 transport = _mount(embedded[endpoint_name])
             endpoint = Endpoint(
                 endpoint_spec(endpoint_name, entry, config),
@@ -78,6 +88,8 @@ async def open_models(
                 cache=cache,
                 ledger=ledger,
                 transport=transport,
+                sleep=sleep,
+                payer=payer,
             )
             endpoints[endpoint_name] = await stack.enter_async_context(endpoint)
         yield OpenModels(
@@ -101,8 +113,13 @@ def is_simulated(config: RunConfig) -> bool:
     )
 
 
-def make_embedded(name: str, entry: EndpointConfig, tasks: TaskSource) -> EmbeddedEndpoint:
+def make_embedded(
+    name: str, entry: EndpointConfig, tasks: TaskSource, *, seed: int
+) -> EmbeddedEndpoint:
     """The simulated endpoint as configured.
+
+    Args:
+        seed: of the scripted faults' probabilities.
 
     Raises:
         ConfigError: a scripted fault is wrong.
@@ -121,7 +138,7 @@ def make_embedded(name: str, entry: EndpointConfig, tasks: TaskSource) -> Embedd
             requests_per_min=_whole(entry.requests_per_min),
             tokens_per_min=_whole(entry.tokens_per_min),
         ),
-        faults=read_faults(entry.faults, key=f"endpoints.{name}.faults"),
+        faults=read_faults(entry.faults, seed=seed, key=f"endpoints.{name}.faults"),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tauasync.agent import prompts as agent_prompts
+from tauasync.assembly.baseline import solved_by_doing_nothing
 from tauasync.assembly.domains import Stage
 from tauasync.assembly.models import is_simulated
 from tauasync.assembly.prices import price_of
@@ -18,6 +19,7 @@ from tauasync.config.schema import RunConfig
 from tauasync.errors import ResumeRefusedError
 from tauasync.evaluator import judge as judge_prompts
 from tauasync.evaluator.reward import GRADING_VERSION
+from tauasync.report.breakdown import IDLE
 from tauasync.store.records import Manifest
 from tauasync.user import prompts as user_prompts
 
@@ -54,12 +56,17 @@ def identity(stage: Stage) -> dict[str, str]:
 
 def features(stage: Stage) -> dict[tuple[str, str], Mapping[str, str | int]]:
     """What reports break tasks down by, for (domain, task id)."""
-    return {
-        (cell.domain, cell.task_id): {
-            "actions": len(stage.task(cell.domain, cell.task_id).reference_actions)
-        }
-        for cell in stage.cells
-    }
+    planned = dict.fromkeys((cell.domain, cell.task_id) for cell in stage.cells)
+    return {(domain, task_id): _features(stage, domain, task_id) for domain, task_id in planned}
+
+
+def _features(stage: Stage, domain: str, task_id: str) -> dict[str, str | int]:
+    task = stage.task(domain, task_id)
+    features: dict[str, str | int] = {"actions": len(task.reference_actions)}
+    idle = solved_by_doing_nothing(stage.domains[domain], task)
+    if idle is not None:
+        features[IDLE] = int(idle)
+    return features
 
 
 def default_path(config: RunConfig) -> Path:

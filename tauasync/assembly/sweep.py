@@ -17,6 +17,7 @@ from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
 from tauasync.endpoint.ledger import Ledger, Unlimited
 from tauasync.episode.step import Limits
+from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.lag import LoopLag
 from tauasync.scheduler.ledger import CappedLedger
@@ -66,37 +67,47 @@ async def sweep(
     """
     cells = await store.open_cells()
     unscored = await store.unscored()
-    planned, already, spent = await to_thread.run_sync(_standing, store)
+    planned, already, spent, run_id = await to_thread.run_sync(_standing, store)
     control, lag = RunControl(), LoopLag()
     progress = Progress(planned=planned, already=already)
     async with (
         _cache(config) as cache,
         open_models(
-            config, config.role_models, tasks=stage.task, cache=cache, ledger=_ledger(config, spent)
+            config,
+            config.role_models,
+            tasks=stage.task,
+            cache=cache,
+            ledger=_ledger(config, spent),
+            sleep=control.sleep,
+            payer=run_id,
         ) as models,
     ):
+        for endpoint in models.endpoints.values():
+            control.when_stopping(endpoint.shut)
         player = CellPlayer(
             stage=stage,
             store=store,
             clients=models.clients,
             endpoint_of=models.endpoint_of,
             judge=config.roles.judge,
+            payer=run_id,
             limits=_limits(config),
             seed=config.run.seed,
             control=control,
             progress=progress,
         )
-        async with anyio.create_task_group() as group:
-            await group.start(_heed_signals, group.cancel_scope, control, say)
-            group.start_soon(show, progress.snapshot)
-            group.start_soon(lag.watch)
-            if config.limits.run_deadline_s is not None:
-                group.start_soon(_deadline, config.limits.run_deadline_s, control)
-            await _score_again(unscored, store, player, control)
-            await play_all(
-                cells, player.play, open_episodes=config.limits.open_episodes, control=control
-            )
-            group.cancel_scope.cancel()
+        with rare_collections():
+            async with anyio.create_task_group() as group:
+                await group.start(_heed_signals, group.cancel_scope, control, say)
+                group.start_soon(show, progress.snapshot)
+                group.start_soon(lag.watch)
+                if config.limits.run_deadline_s is not None:
+                    group.start_soon(_deadline, config.limits.run_deadline_s, control)
+                await _score_again(unscored, store, player, control)
+                await play_all(
+                    cells, player.play, open_episodes=config.limits.open_episodes, control=control
+                )
+                group.cancel_scope.cancel()
         await _record_end(store, models, cache, lag, control)
     still_open, still_unscored = await to_thread.run_sync(_left, store)
     return SweepEnd(
@@ -187,11 +198,12 @@ async def _record_end(
     )
 
 
-def _standing(store: RunStore) -> tuple[int, int, int]:
+def _standing(store: RunStore) -> tuple[int, int, int, str]:
     with RunReader(store.path) as reader:
         counts = reader.counts()
         paid, _ = reader.paid()
-    return sum(counts.values()), counts[CellStatus.PLAYED], paid
+        run_id = reader.run().run_id
+    return sum(counts.values()), counts[CellStatus.PLAYED], paid, run_id
 
 
 def _left(store: RunStore) -> tuple[int, int]:

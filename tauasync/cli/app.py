@@ -161,13 +161,22 @@ def report(run_file: RunArg, as_json: JsonOpt = False) -> None:
 def show(
     run_file: RunArg,
     cell: Annotated[
-        str, typer.Argument(metavar="CELL", help="A cell's number, or TASK_ID[:TRIAL].")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[CELL]",
+            help="A cell's number, TASK_ID or TASK_ID:TRIAL; left out, cells are listed.",
+        ),
+    ] = None,
+    unsolved: Annotated[
+        bool, typer.Option("--unsolved", help="List only cells that are not solved.")
+    ] = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Show one cell's conversation and verdict."""
-    from tauasync.cli.read import show_cell
+    """Show one cell's conversation and verdict, or list the cells of a run."""
+    from tauasync.cli.read import list_cells, show_cell
 
+    if cell is None:
+        raise typer.Exit(list_cells(run_file, only_unsolved=unsolved, as_json=as_json))
     raise typer.Exit(show_cell(run_file, cell, as_json=as_json))
 
 

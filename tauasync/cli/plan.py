@@ -16,8 +16,10 @@ from tauasync.assembly.plan import make_plan
 from tauasync.cli.console import wide_console
 from tauasync.cli.exit_codes import ExitCode
 from tauasync.config.load import load_config
+from tauasync.config.schema import RunConfig
 from tauasync.grid.estimate import Spread
 from tauasync.grid.summary import PlanSummary
+from tauasync.jsonio import dumps
 
 
 def show_plan(
@@ -31,11 +33,11 @@ def show_plan(
         left_out = [asdict(item) for item in stage.excluded]
         print(json.dumps({**asdict(plan), "left_out": left_out}, indent=1))
     else:
-        _print(plan, stage, wide_console())
+        _print(plan, stage, config, wide_console())
     return ExitCode.COMPLETE
 
 
-def _print(plan: PlanSummary, stage: Stage, console: Console) -> None:
+def _print(plan: PlanSummary, stage: Stage, config: RunConfig, console: Console) -> None:
     grid = Table(title=f"{plan.cells} cells", title_justify="left", box=SIMPLE)
     for column in ("domain", "agent", "user", "mode", "policy"):
         grid.add_column(column, no_wrap=True)
@@ -68,6 +70,9 @@ def _print(plan: PlanSummary, stage: Stage, console: Console) -> None:
             _about(model.completions),
         )
     console.print(models)
+    for model in plan.models:
+        if sent := config.models[model.name].parameters:
+            console.print(f"{model.name} is sent {dumps(sent).decode()}", markup=False)
     console.print(
         f"completions: {_range(plan.completions)} expected, never above {plan.at_most:,} "
         "(every episode at its step limit)"

@@ -11,6 +11,7 @@ import msgspec
 from tauasync.cli.console import wide_console
 from tauasync.cli.exit_codes import ExitCode
 from tauasync.jsonio import dumps
+from tauasync.report.cells import cells_view, unsolved
 from tauasync.report.model import report_json
 from tauasync.report.render import report_view
 from tauasync.report.selector import select_cell
@@ -45,6 +46,18 @@ def show_report(path: Path, *, as_json: bool) -> int:
 def print_report(path: Path) -> None:
     """Print the report at the end of a sweep."""
     show_report(path, as_json=False)
+
+
+def list_cells(path: Path, *, only_unsolved: bool, as_json: bool) -> int:
+    """Print the cells of a run, a line each."""
+    with RunReader(path) as reader:
+        cells = unsolved(reader.planned()) if only_unsolved else reader.planned()
+        if as_json:
+            for cell in cells:
+                print(dumps(msgspec.to_builtins(cell)).decode())
+        else:
+            wide_console().print(cells_view(cells))
+    return ExitCode.COMPLETE
 
 
 def show_cell(path: Path, selector: str, *, as_json: bool) -> int:

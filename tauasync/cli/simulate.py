@@ -30,11 +30,11 @@ def serve_endpoint(
     if config_path is None:
         if overrides:
             raise ConfigError("--set changes a configuration; name one with --config")
-        name, entry = "simulated", EndpointConfig(kind="embedded")
+        name, entry, seed = "simulated", EndpointConfig(kind="embedded"), 0
         sources = {"telecom": "project", "mock": "project"}
     else:
         config = load_config(config_path, overrides, data_dir=data_dir)
-        data_dir = config.run.data_dir
+        data_dir, seed = config.run.data_dir, config.run.seed
         embedded = [item for item in config.endpoints.items() if item[1].kind == "embedded"]
         if not embedded:
             raise ConfigError('no endpoint has kind = "embedded"', source=config_path)
@@ -44,7 +44,7 @@ def serve_endpoint(
         name: open_domain(name, source=source, data_dir=data_dir)
         for name, source in sources.items()
     }
-    app = make_embedded(name, entry, lambda domain, task: _task(domains, domain, task))
+    app = make_embedded(name, entry, lambda domain, task: _task(domains, domain, task), seed=seed)
 
     def announce(url: str) -> None:
         print(f"listening on {url}", flush=True)

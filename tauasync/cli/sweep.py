@@ -29,6 +29,7 @@ from tauasync.config.load import load_config
 from tauasync.config.manifest import to_json
 from tauasync.config.schema import RunConfig
 from tauasync.errors import RunFileError
+from tauasync.jsonio import dumps
 from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.progress import Snapshot
 from tauasync.store.reader import RunReader
@@ -121,8 +122,12 @@ def _introduce(config: RunConfig, stage: Stage, path: Path, console: Console) ->
         model = config.models[name]
         endpoint = config.endpoints[model.endpoint]
         where = endpoint.base_url or "simulated, in this process"
+        sent = f", {dumps(model.parameters).decode()}" if model.parameters else ""
         console.print(
-            f"{role:>6}  {name}  ({model.model} at {where})", highlight=False, soft_wrap=True
+            f"{role:>6}  {name}  ({model.model} at {where}{sent})",
+            highlight=False,
+            soft_wrap=True,
+            markup=False,
         )
     console.print(
         f"{len(stage.cells)} cells -> {path}", highlight=False, soft_wrap=True, markup=False

@@ -173,14 +173,16 @@ class Caller:
                 self._note_failure(errand, error, purse)
                 raise
             permit.amend(errand.tokens_of(value))
-        purse.settle(errand.cost_of(value))
-        self.counters.answered += 1
-        self.counters.tokens += errand.tokens_of(value)
-        # Hands the value to the cache before the first await, and waits until it is on disk.
-        with anyio.CancelScope(shield=True):
-            value = await errand.commit(value, clock)
-        self._heed(errand, reply)
-        return value
+            purse.settle(errand.cost_of(value))
+            self.counters.answered += 1
+            self.counters.tokens += errand.tokens_of(value)
+            self._heed(errand, reply)
+            # Hands the value to the cache before the first await, and waits until it is on disk.
+            # The slot is kept as long: were it given away at once, a slow disk would let any
+            # number of paid answers gather that a kill could still lose.
+            with anyio.CancelScope(shield=True):
+                value = await errand.commit(value, clock)
+            return value  # noqa: RET504 - mypy takes a scope for one that may swallow errors
 
     async def _send(
         self,

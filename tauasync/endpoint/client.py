@@ -51,6 +51,7 @@ class Endpoint:
         environ: where keys are read from; None means the process environment.
         transport: replaces the network, for tests and the embedded endpoint.
         sleep, random: of the back-off.
+        payer: the run that pays, kept with each answer in the cache.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Endpoint:
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Sleep = anyio.sleep,
         random: Random | None = None,
+        payer: str = "",
     ) -> None:
         self.spec = spec
         self._specs = {model.name: model for model in models}
@@ -73,6 +75,7 @@ class Endpoint:
         self._transport = transport
         self._sleep = sleep
         self._random = random
+        self._payer = payer
         self._lane: Lane | None = None
         self._http: Http | None = None
         self._caller: Caller | None = None
@@ -114,6 +117,7 @@ class Endpoint:
                 cache=self._cache,
                 price=prices[name],
                 counter=counters[name],
+                payer=self._payer,
             )
             for name, model in self._specs.items()
         }
@@ -156,6 +160,10 @@ class Endpoint:
         if self._lane is None:
             raise ConfigError(f"the endpoint '{self.spec.name}' is not open")
         return self._lane
+
+    def shut(self, error: Exception) -> None:
+        """Send nothing more: calls that wait fail with this error, those on the wire finish."""
+        self.lane.shut(error)
 
     def statistics(self) -> EndpointStatistics:
         """What has happened so far."""

@@ -101,6 +101,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
         attempts: requests sent for it (0 from the cache).
         latency_s: seconds from the first attempt to the answer, pauses included.
         key: the cache key.
+        payer: the run that paid for it, as kept in the cache.
     """
 
     content: str | None
@@ -117,6 +118,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 1
     latency_s: float = 0.0
     key: str = ""
+    payer: str = ""
 
 
 class ModelClient(Protocol):

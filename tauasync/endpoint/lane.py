@@ -107,6 +107,7 @@ class Lane:
         self._peak = 0
         self._admitted = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._shut: Exception | None = None
 
     async def acquire(self, model: str, tokens: int) -> Permit:
         """Wait for a slot.
@@ -115,7 +116,12 @@ class Lane:
             model: whose queue to join.
             tokens: estimate of input and output together; above the limit it counts as the
                 whole limit, since the request can only be tried alone.
+
+        Raises:
+            Exception: what the lane was shut with.
         """
+        if self._shut is not None:
+            raise self._shut
         queue = self._queue(model)
         future: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         queue.waiters.append((tokens, future))
@@ -142,6 +148,15 @@ class Lane:
         self._requests = _resized(self._requests, limits.requests_per_min)
         self._tokens = _resized(self._tokens, limits.tokens_per_min)
         self._dispatch()
+
+    def shut(self, error: Exception) -> None:
+        """Let nothing more through: whoever waits, now or later, gets this error."""
+        self._shut = error
+        for queue in self._turn:
+            for _, future in queue.waiters:
+                if not future.done():
+                    future.set_exception(error)
+            queue.waiters.clear()
 
     def close(self) -> None:
         """Stop the timer; waiting calls are their owners' to cancel."""

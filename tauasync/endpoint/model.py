@@ -55,6 +55,7 @@ class EndpointModel:
     Args:
         price: None where nobody knows it.
         counter: of prompt tokens.
+        payer: the run that pays, kept with each answer in the cache.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class EndpointModel:
         cache: AnswerCache,
         price: Price | None,
         counter: TokenCounter,
+        payer: str,
     ) -> None:
         self.spec = spec
         self.endpoint = endpoint
@@ -73,6 +75,7 @@ class EndpointModel:
         self._caller = caller
         self._cache = cache
         self._counter = counter
+        self._payer = payer
         self._url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
         self._safety = _safety_of(spec.model, counter)
         self._tools: dict[int, tuple[tuple[ToolSpec, ...], list[Body]]] = {}
@@ -180,6 +183,7 @@ class EndpointModel:
                 attempts=clock.attempts,
                 latency_s=anyio.current_time() - clock.first_sent_at,
                 key=key,
+                payer=self._payer,
             )
             if cache is None:
                 return mine
@@ -193,6 +197,7 @@ class EndpointModel:
                 cost=mine.cost,
                 attempts=mine.attempts,
                 latency_s=mine.latency_s,
+                payer=mine.payer,
             )
 
         return await self._caller.run(

@@ -21,6 +21,9 @@ R = TypeVar("R")
 Builtins = Any
 """Nested dicts, lists and scalars, dates included, as `msgspec.to_builtins` makes them."""
 
+Delta = list[tuple[str, str]]
+"""Changed records as (key, canonical text)."""
+
 
 class Table(Generic[R]):
     """Records by key, in order: those of the base first, then those added.
@@ -31,11 +34,12 @@ class Table(Generic[R]):
             keyed by id ("map") or as an array ("list").
     """
 
-    __slots__ = ("_base", "_changes", "form")
+    __slots__ = ("_base", "_changes", "_delta", "form")
 
     def __init__(self, base: Mapping[str, R], *, form: Literal["map", "list"]) -> None:
         self._base = base
         self._changes: dict[str, R] = {}
+        self._delta: Delta | None = None
         self.form = form
 
     def get(self, key: str) -> R | None:
@@ -46,6 +50,7 @@ class Table(Generic[R]):
     def put(self, key: str, record: R) -> None:
         """Replace or add a record in this episode."""
         self._changes[key] = record
+        self._delta = None
 
     def __contains__(self, key: str) -> bool:
         return key in self._changes or key in self._base
@@ -79,9 +84,14 @@ class Table(Generic[R]):
             key: to_builtins(record) for key, record in zip(self.keys(), self.values(), strict=True)
         }
 
-    def delta(self) -> list[tuple[str, str]]:
+    def delta(self) -> Delta:
         """What differs from the base: (key, canonical text), in an order that means the same
         state for equal lists: by key in a map, by position in a list."""
+        if self._delta is None:
+            self._delta = self._compare()
+        return self._delta
+
+    def _compare(self) -> Delta:
         changed = []
         for key, record in self._changes.items():
             base = self._base.get(key)
@@ -103,11 +113,13 @@ class Table(Generic[R]):
 class Slot(Generic[R]):
     """A single record of a database, replaced as a whole."""
 
-    __slots__ = ("_base", "value")
+    __slots__ = ("_base", "_delta", "_delta_of", "value")
 
     def __init__(self, base: R) -> None:
         self._base = base
         self.value = base
+        self._delta_of = base
+        self._delta: Delta = []
 
     def fork(self) -> Slot[R]:
         """A fresh, unchanged overlay over the same base."""
@@ -117,8 +129,13 @@ class Slot(Generic[R]):
         """The record as builtins."""
         return to_builtins(self.value)
 
-    def delta(self) -> list[tuple[str, str]]:
+    def delta(self) -> Delta:
         """What differs from the base, as `Table.delta`."""
+        if self.value is not self._delta_of:
+            self._delta_of, self._delta = self.value, self._compare()
+        return self._delta
+
+    def _compare(self) -> Delta:
         if self.value is self._base:
             return []
         text = canonical_text(to_builtins(self.value))

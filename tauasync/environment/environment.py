@@ -70,17 +70,16 @@ class Environment(Generic[A, U]):
     @property
     def agent_tools(self) -> tuple[ToolSpec, ...]:
         """The tools shown to the agent."""
-        own = _shown(self.agent.tools.values())
         if self.solo and self.user is not None:
-            return own + _shown(self.user.tools.values())
-        return own
+            return self.agent.shown + self.user.shown
+        return self.agent.shown
 
     def user_tools(self, only: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
         """The tools shown to the user, in the order of `only` where a task restricts them."""
         if self.user is None or self.solo:
             return ()
         if only is None:
-            return _shown(self.user.tools.values())
+            return self.user.shown
         return tuple(self.user.tools[name].spec for name in only if name in self.user.tools)
 
     # ---- playing
@@ -268,10 +267,6 @@ def paired_calls(transcript: Transcript) -> Iterable[tuple[ToolCall, ToolMessage
                 raise ReplayMismatch(f"the call '{call.id}' of '{call.name}' has no answer")
             position += 1
             yield call, answer
-
-
-def _shown(tools: Iterable[Tool]) -> tuple[ToolSpec, ...]:
-    return tuple(tool.spec for tool in tools if not tool.discoverable)
 
 
 def _answer(call: ToolCall, content: str, *, error: bool) -> ToolMessage:

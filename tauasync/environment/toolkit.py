@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from tauasync.environment.database import Database
 from tauasync.environment.tool import Tool, collect
+from tauasync.types import ToolSpec
 
 D = TypeVar("D", bound=Database)
 
@@ -23,10 +24,13 @@ class Toolkit(Generic[D]):
     """
 
     tools: ClassVar[Mapping[str, Tool]] = {}
+    shown: ClassVar[tuple[ToolSpec, ...]] = ()
+    """What a model sees; one tuple for all episodes, so that work done on it is done once."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.tools = collect(cls)
+        cls.shown = tuple(tool.spec for tool in cls.tools.values() if not tool.discoverable)
 
     def __init__(self, db: D) -> None:
         self.db = db

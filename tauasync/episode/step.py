@@ -12,6 +12,7 @@ answers to all calls of the pending turn. What follows what:
     answers to the agent's calls               agent
     answers to the user's calls                user
     turn that says and calls nothing           agent_error / user_error, "empty_message"
+    request that does not fit the window       context_window_exceeded / user_error
     alone: turn with a call of `done`          agent_stop     (its other calls are dropped)
     alone: turn with text holding STOP         agent_stop
     enforced protocol: text beside calls       agent_error / user_error
@@ -174,6 +175,11 @@ def _answered(state: EpisodeState, event: Answers) -> EpisodeState:
 def _turned(state: EpisodeState, event: Turn, limits: Limits) -> EpisodeState:
     message = event.message
     if event.overflow:
+        if message.role == "user":
+            # The agent under evaluation did nothing wrong: the simulator's window is too small.
+            return _over(
+                state, None, Termination.USER_ERROR, Termination.CONTEXT_WINDOW_EXCEEDED.value
+            )
         return _over(state, None, Termination.CONTEXT_WINDOW_EXCEEDED)
     if event.failure is not None:
         said = None if message.is_empty else message

@@ -10,6 +10,7 @@ import msgspec
 from tauasync.environment.domain import AnyEnvironment
 from tauasync.evaluator.actions import check_actions
 from tauasync.evaluator.communicate import check_communicate
+from tauasync.evaluator.conduct import observe_conduct
 from tauasync.evaluator.verdict import JudgedAssertion, ScoreState, Verdict
 from tauasync.evaluator.world import check_world
 from tauasync.task import Criteria, RewardBasis, Task
@@ -45,6 +46,7 @@ def score(
     if criteria is None:
         reward = 1.0 if termination.is_regular else 0.0
         return Verdict(
+            conduct=observe_conduct(task, _own(task, transcript), fresh(), ()),
             state=ScoreState.SCORED,
             reward=reward,
             premature=not termination.is_regular,
@@ -98,7 +100,8 @@ def _checked(
     fresh: Callable[[], AnyEnvironment],
 ) -> Verdict:
     world = check_world(task, transcript, fresh)
-    actions = check_actions(criteria.actions or (), transcript, _kinds(fresh()))
+    asked = fresh()
+    actions = check_actions(criteria.actions or (), transcript, _kinds(asked))
     told = check_communicate(criteria.communicate_info or (), transcript)
     factors: dict[RewardBasis, float] = {
         "ACTION": float(all(check.met for check in actions)),
@@ -128,8 +131,15 @@ def _checked(
         action_checks=actions,
         env_checks=world.assertions,
         communicate_checks=told,
+        conduct=observe_conduct(task, _own(task, transcript), asked, actions),
         note="; ".join(world.notes),
     )
+
+
+def _own(task: Task, transcript: Transcript) -> Transcript:
+    """The conversation without the history that the task brings along."""
+    state = task.initial_state
+    return transcript[len((state.message_history if state else None) or ()) :]
 
 
 def _kinds(environment: AnyEnvironment) -> Callable[[str, str], str | None]:

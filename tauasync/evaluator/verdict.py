@@ -52,6 +52,54 @@ class JudgedAssertion(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str = ""
 
 
+class Remark(StrEnum):
+    """Something a reader should look at; found by simple rules, never part of the reward."""
+
+    STOPPED_WHILE_AGREEING = "stopped_while_agreeing"
+    """The user left in the very message that agreed to what the agent had asked, so that the
+    agent could not act on it: more likely the simulator's mistake than the agent's."""
+    UNCOUNTED_ACTION_MISSED = "uncounted_action_missed"
+    """The reference solution leaves no trace in a database, part of it was not called, and the
+    basis does not count actions: the reward cannot tell."""
+    TEXT_LIKE_A_VERDICT = "text_like_a_verdict"
+    """Somebody wrote what looks like a judge's answer into a conversation that is judged."""
+
+
+class CallCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Tool calls of one side.
+
+    Attributes:
+        made: all of them; the others are parts of it.
+        failed: answered with an error.
+        malformed: their arguments were no JSON object, so they were not run.
+        foreign: of a tool that only the other side holds.
+        unknown: of a tool that nobody holds.
+    """
+
+    made: int = 0
+    failed: int = 0
+    malformed: int = 0
+    foreign: int = 0
+    unknown: int = 0
+
+    def __add__(self, other: CallCounts) -> CallCounts:
+        return CallCounts(
+            made=self.made + other.made,
+            failed=self.failed + other.failed,
+            malformed=self.malformed + other.malformed,
+            foreign=self.foreign + other.foreign,
+            unknown=self.unknown + other.unknown,
+        )
+
+
+class Conduct(msgspec.Struct, frozen=True, kw_only=True):
+    """How both sides behaved."""
+
+    agent: CallCounts = CallCounts()
+    user: CallCounts = CallCounts()
+    remarks: tuple[Remark, ...] = ()
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the evaluator found.
 
@@ -67,6 +115,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         premature: the episode did not come to its own end, so the headline reward is 0 and
             the rest says how near it was.
         judge_raw: the judge's full answer.
+        conduct: how both sides behaved (a diagnosis; never part of the reward).
         note: anything a reader of the number must know.
     """
 
@@ -82,5 +131,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     communicate_checks: tuple[CommunicateCheck, ...] = ()
     nl_checks: tuple[JudgedAssertion, ...] = ()
     judge_raw: str | None = None
+    conduct: Conduct = Conduct()
     premature: bool = False
     note: str = ""

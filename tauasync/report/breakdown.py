@@ -14,6 +14,9 @@ from tauasync.report.passk import mean_pass_hat_k
 
 Feature: TypeAlias = str | int
 
+IDLE = "solved_by_doing_nothing"
+"""The feature that tells (1 or 0) whether an agent that only listens already solves the task."""
+
 UNKNOWN = "unknown"
 """The value of a feature some tasks have and this one does not (yet)."""
 

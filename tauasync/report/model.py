@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tauasync.evaluator.verdict import CallCounts
 from tauasync.report.recall import ActionRecall
 
 REPORT_SCHEMA = 1
@@ -113,6 +114,39 @@ class Flips(msgspec.Struct, frozen=True, kw_only=True):
     of_tasks: int
 
 
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks that an agent solves by doing nothing, of those where that is known."""
+
+    tasks: int
+    of_tasks: int
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two agents on the tasks that are scored for both.
+
+    Attributes:
+        tasks: how many those are; `differing` of them with unequal success rates.
+        difference: mean over tasks of the first agent's success rate less the second's.
+        low, high: its interval.
+        within_noise: whether the tasks do not tell the two apart. Pairs are judged one by one,
+            without correction for their number.
+    """
+
+    domain: str
+    user: str
+    mode: str
+    policy: str
+    retriever: str | None
+    agents: tuple[str, str]
+    tasks: int
+    differing: int
+    difference: float | None
+    low: float
+    high: float
+    confidence: float
+    within_noise: bool
+
+
 class BreakdownRow(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks that share a value of a feature.
 
@@ -143,8 +177,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         pass_hat_k_tasks: how many tasks each is a mean of.
         pass_hat_k_planned: over the planned grid, whatever is not scored counted as failed.
         pass_hat_1_interval: None without scored episodes.
+        do_nothing: the baseline beside which pass^1 is to be read.
         mean_reward: over scored episodes; mean_reward_planned over the planned ones, the rest
             counted as 0.
+        failures: what a participant did that ended an episode, as "side: failure".
+        calls: tool calls of agent and user in played episodes, failed ones by kind.
+        remarks: how many episodes have something that should be looked at, by what it is.
         action_recall: reference actions met, over scored episodes; action_recall_share is the
             share of all, of reads, of writes, None of nothing.
         cost: role -> price of the finished episodes' completions, whether paid or cached, and
@@ -177,6 +215,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     pass_hat_k_tasks: dict[int, int]
     pass_hat_k_planned: dict[int, float]
     pass_hat_1_interval: Interval | None
+    do_nothing: Baseline
     mean_reward: float | None
     mean_reward_planned: float | None
     per_trial: tuple[TrialScore, ...]
@@ -184,6 +223,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     retried: Retried
     terminations: Counts
     failures: Counts
+    calls: dict[str, CallCounts]
+    remarks: Counts
     action_recall: ActionRecall
     action_recall_share: dict[str, float | None]
     db_match: DbMatch
@@ -222,6 +263,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             and says nothing about any model.
         complete: whether every planned cell of every group is scored.
         paid: what the whole run has paid.
+        comparisons: each pair of groups that differ in the agent alone.
     """
 
     report_schema: int = REPORT_SCHEMA
@@ -232,6 +274,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     scored: int
     paid: Cost
     groups: tuple[Group, ...]
+    comparisons: tuple[Comparison, ...] = ()
 
 
 def report_json(report: Report) -> dict[str, object]:

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from tauasync.evaluator.verdict import CallCounts
 from tauasync.report.model import Counts, Group, Interval, Report, Tokens
 from tauasync.report.recall import Share
 from tauasync.report.tables import add_row, new_table
@@ -29,6 +30,8 @@ _INDENT = (0, 0, 0, 2)
 def report_view(report: Report) -> RenderableType:
     """The whole report: head, one line a group, then each group in detail."""
     parts: list[RenderableType] = [*_head(report), Text(""), _results(report)]
+    if report.comparisons:
+        parts.append(_comparisons(report))
     for group in report.groups:
         parts.extend(_details(group))
     return Stack(*parts)
@@ -67,6 +70,28 @@ def _results(report: Report) -> RenderableType:
     table.caption = Text(
         "pass^k: mean over tasks of C(successes, k) / C(trials, k). "
         "The interval is exact if episodes are independent."
+    )
+    return table
+
+
+def _comparisons(report: Report) -> RenderableType:
+    headings = ("agents", "where", "tasks", "difference\nof pass^1", "95 %", "")
+    table = new_table(headings, title="Agents on the same tasks", numbers=4)
+    for one in report.comparisons:
+        where = [one.domain, one.user, one.mode, one.policy, one.retriever or ""]
+        known = one.difference is not None
+        add_row(
+            table,
+            f"{one.agents[0]} – {one.agents[1]}",
+            " · ".join(part for part in where if part),
+            str(one.tasks),
+            f"{one.difference:+.3f}" if known else DASH,
+            f"{one.low:+.3f}…{one.high:+.3f}" if known else DASH,
+            "within noise" if one.within_noise else "beyond noise",
+        )
+    table.caption = Text(
+        "Mean over tasks scored for both, with its Student interval; "
+        "pairs are judged one by one, without correction for their number."
     )
     return table
 
@@ -136,6 +161,14 @@ def _named_facts(group: Group) -> Iterator[tuple[str, str]]:
     yield "ended by", _listed(group.terminations) or DASH
     if group.failures:
         yield "failures", _listed(group.failures)
+    for side, calls in group.calls.items():
+        if calls.made:
+            yield f"calls, {side}", _calls(calls)
+    if group.remarks:
+        yield "look at", _listed({_spaced(name): n for name, n in group.remarks.items()})
+    idle = group.do_nothing
+    if idle.of_tasks:
+        yield "doing nothing", f"would solve {of(idle.tasks, idle.of_tasks)} tasks"
     recall = group.action_recall
     kinds = f"reads {_share(recall.reads)}, writes {_share(recall.writes)}"
     yield "reference actions", f"{_share(recall.actions)} called; {kinds}"
@@ -210,6 +243,20 @@ def _interval(interval: Interval | None) -> str:
 
 def _share(part: Share) -> str:
     return f"{share(part.value)} ({of(part.met, part.total)})"
+
+
+def _calls(calls: CallCounts) -> str:
+    kinds = {
+        "malformed": calls.malformed,
+        "of the other side's tools": calls.foreign,
+        "of no tool": calls.unknown,
+    }
+    told = _listed(kinds)
+    return f"{calls.made} made, {calls.failed} failed" + (f" ({told})" if told else "")
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _listed(counts: Counts) -> str:

@@ -38,7 +38,7 @@ def select_cell(
     if not found:
         raise ConfigError(
             f"no cell of {reader.path} fits {meant}",
-            hint="give a cell's id, TASK or TASK:TRIAL; `tauasync status` lists ids",
+            hint="give a cell's id, TASK or TASK:TRIAL; `tauasync show RUN` lists them",
         )
     listed = [_described(cell_id, cell) for cell_id, cell in found[:_LISTED]]
     if len(found) > _LISTED:

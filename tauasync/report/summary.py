@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from tauasync.evaluator.reward import succeeded
-from tauasync.evaluator.verdict import ScoreState
+from tauasync.evaluator.verdict import CallCounts, ScoreState
 from tauasync.report import usage as ledger
-from tauasync.report.breakdown import TaskTally, breakdown, task_features
+from tauasync.report.breakdown import IDLE, TaskTally, breakdown, task_features
 from tauasync.report.interval import clopper_pearson
 from tauasync.report.model import (
+    Baseline,
     Counts,
     DbMatch,
     Flips,
@@ -22,15 +23,19 @@ from tauasync.report.model import (
     RunFacts,
     TrialScore,
 )
+from tauasync.report.paired import compare_agents
 from tauasync.report.passk import pass_hat_ks
 from tauasync.report.recall import ActionRecall, action_recall, recall_shares
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tauasync.store.views import PlannedCell, Played, RunInfo, UsageRow
+from tauasync.types import Termination
 
 CONFIDENCE = 0.95
 STEADY_TRIALS = 4
 """Trials a task below which noise between runs exceeds most gaps between models."""
+
+TRUNCATED = "output_truncated"
 
 Key: TypeAlias = tuple[str, str, str, str, str, str | None]
 """(domain, agent, user, mode, policy, retriever): what is never pooled."""
@@ -60,6 +65,7 @@ def summarise(run: RunInfo, cells: Iterable[PlannedCell], usage: Iterable[UsageR
         key = (row.domain, row.agent, row.user, row.mode, row.policy, row.retriever)
         completions[key].append(row)
     groups = tuple(_group(key, tally, completions[key]) for key, tally in tallies.items())
+    rates = [tally.rates for tally in tallies.values()]
     manifest = run.manifest
     return Report(
         run=RunFacts(
@@ -78,6 +84,7 @@ def summarise(run: RunInfo, cells: Iterable[PlannedCell], usage: Iterable[UsageR
         scored=sum(group.scored for group in groups),
         paid=ledger.paid(row for rows in completions.values() for row in rows),
         groups=groups,
+        comparisons=compare_agents(tuple(zip(groups, rates, strict=True)), confidence=CONFIDENCE),
     )
 
 
@@ -94,6 +101,8 @@ class _Tally:
         self.retried = [0, 0]  # scored, successes
         self.terminations: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
+        self.calls = {"agent": CallCounts(), "user": CallCounts()}
+        self.remarks: Counter[str] = Counter()
         self.recall = ActionRecall()
         self.matches: Counter[bool | None] = Counter()
         self.grading_versions: set[int] = set()
@@ -101,6 +110,13 @@ class _Tally:
         self.duration_s = 0.0
         self.first_start: float | None = None
         self.last_end: float | None = None
+
+    @property
+    def rates(self) -> dict[str, tuple[int, int]]:
+        """Task id -> (scored trials, successes); nothing where graders differ."""
+        if len(self.grading_versions) > 1:
+            return {}
+        return {task_id: (task.scored, task.successes) for task_id, task in self.tasks.items()}
 
     def add(self, planned: PlannedCell) -> None:
         cell = planned.cell
@@ -135,7 +151,11 @@ class _Tally:
     def _add_played(self, played: Played) -> None:
         self.terminations[played.termination.value] += 1
         if played.failure is not None:
-            self.failures[played.failure] += 1
+            side = "user" if played.termination is Termination.USER_ERROR else "agent"
+            self.failures[f"{side}: {played.failure}"] += 1
+        self.calls["agent"] += played.conduct.agent
+        self.calls["user"] += played.conduct.user
+        self.remarks.update(remark.value for remark in played.conduct.remarks)
         self.steps += played.steps
         self.duration_s += played.duration_s
         self.first_start = min(self.first_start or played.started_at, played.started_at)
@@ -190,6 +210,7 @@ def _group(key: Key, tally: _Tally, rows: list[UsageRow]) -> Group:
         pass_hat_k_tasks=dict.fromkeys(ks, len(tried)),
         pass_hat_k_planned=pass_hat_ks(all_tasks, limit=trials) if comparable else {},
         pass_hat_1_interval=_interval(successes, scored) if comparable else None,
+        do_nothing=_baseline(tasks),
         mean_reward=tally.reward / scored if scored and comparable else None,
         mean_reward_planned=tally.reward / planned if comparable else None,
         per_trial=_per_trial(tally.trials) if comparable else (),
@@ -199,6 +220,8 @@ def _group(key: Key, tally: _Tally, rows: list[UsageRow]) -> Group:
         retried=Retried(scored=tally.retried[0], successes=tally.retried[1]),
         terminations=_counts(tally.terminations),
         failures=_counts(tally.failures),
+        calls=tally.calls,
+        remarks=_counts(tally.remarks),
         action_recall=tally.recall,
         action_recall_share=recall_shares(tally.recall),
         db_match=DbMatch(
@@ -225,6 +248,8 @@ def _group(key: Key, tally: _Tally, rows: list[UsageRow]) -> Group:
                 graders=tally.grading_versions,
                 unpriced=costs[ledger.TOTAL].unpriced,
                 estimated=estimated,
+                cut=sum(n for what, n in tally.failures.items() if what.endswith(TRUNCATED)),
+                user_faults=tally.terminations[Termination.USER_ERROR.value],
             )
             + ledger.mixed_backends(answers)
         ),
@@ -232,7 +257,15 @@ def _group(key: Key, tally: _Tally, rows: list[UsageRow]) -> Group:
 
 
 def _warnings(
-    *, missing: int, planned: int, trials: int, graders: set[int], unpriced: int, estimated: int
+    *,
+    missing: int,
+    planned: int,
+    trials: int,
+    graders: set[int],
+    unpriced: int,
+    estimated: int,
+    cut: int,
+    user_faults: int,
 ) -> list[str]:
     found = []
     if missing:
@@ -247,6 +280,15 @@ def _warnings(
         found.append(
             f"{trials} {'trial' if trials == 1 else 'trials'} a task: with fewer than "
             f"{STEADY_TRIALS} the noise between runs exceeds most gaps between models"
+        )
+    if cut:
+        found.append(
+            f"{cut} episodes ended because the output limit left nothing but reasoning: raise "
+            "max_tokens in the model's parameters"
+        )
+    if user_faults:
+        found.append(
+            f"{user_faults} episodes ended by a failure of the simulated user and count as failed"
         )
     if unpriced:
         found.append(f"{unpriced} completions have no known price, so the cost is not known")
@@ -271,6 +313,11 @@ def _per_trial(trials: dict[int, list[int]]) -> tuple[TrialScore, ...]:
         )
         for trial, (planned, scored, successes) in sorted(trials.items())
     )
+
+
+def _baseline(tasks: Iterable[TaskTally]) -> Baseline:
+    known = [task.features[IDLE] for task in tasks if IDLE in task.features]
+    return Baseline(tasks=sum(value == 1 for value in known), of_tasks=len(known))
 
 
 def _interval(successes: int, episodes: int) -> Interval | None:

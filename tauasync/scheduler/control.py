@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+
+import anyio
 
 from tauasync.errors import TauasyncError
 
@@ -26,6 +29,8 @@ class RunControl:
     """The stop signal of one run; the first reason given is kept."""
 
     def __init__(self) -> None:
+        self._stopped = anyio.Event()
+        self._on_stop: list[Callable[[RunStopping], None]] = []
         self.reason: StopReason | None = None
         self.error: BaseException | None = None
 
@@ -36,9 +41,22 @@ class RunControl:
 
     def stop(self, reason: StopReason, error: BaseException | None = None) -> None:
         """Ask every episode to leave at its next turn boundary."""
-        if self.reason is None:
-            self.reason = reason
-            self.error = error
+        if self.reason is not None:
+            return
+        self.reason = reason
+        self.error = error
+        self._stopped.set()
+        for told in self._on_stop:
+            told(RunStopping(reason.value))
+
+    def when_stopping(self, told: Callable[[RunStopping], None]) -> None:
+        """Have a function called when the run is told to stop."""
+        self._on_stop.append(told)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, no longer than the run goes on."""
+        with anyio.move_on_after(seconds):
+            await self._stopped.wait()
 
     def check(self) -> None:
         """Called before anything is sent.

@@ -16,7 +16,9 @@ from tauasync.task import Task
 from tauasync.types import Termination, Transcript
 
 JUDGE_TRIES = 3
-"""How often a judge that answers without usable verdicts is asked, each time anew."""
+"""How often a judge that answers without usable verdicts is asked anew before it is given up."""
+MAX_JUDGE_SAMPLES = 1000
+"""Answers of a judge looked at, those an earlier session had paid for in vain included."""
 
 OnCompletion = Callable[[Completion], Awaitable[None]]
 
@@ -76,7 +78,8 @@ async def _judged(
 ) -> Verdict:
     request = judge_request(assertions, transcript)
     last: JudgeError | None = None
-    for resample in range(JUDGE_TRIES):
+    asked = 0
+    for resample in range(MAX_JUDGE_SAMPLES):
         completion = await judge.complete(
             request, msgspec.structs.replace(origin, resample=resample)
         )
@@ -85,6 +88,11 @@ async def _judged(
             judged = read_verdicts(completion.content, assertions)
         except JudgeError as error:
             last = error
+            # Unusable answers are in the cache like any: they count for the session that paid
+            # for them only, or a resume would never ask again.
+            asked += not completion.from_cache
+            if asked == JUDGE_TRIES:
+                break
             continue
         return with_judgement(verdict, judged, raw=completion.content)
     assert last is not None

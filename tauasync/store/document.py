@@ -35,7 +35,7 @@ been closed, and the file alone is the run. Any number of programs may read alon
 
     -- what was paid, by role, in US dollars; `unpriced` completions are in no sum
     SELECT role, sum(cost_microusd) / 1e6 AS usd, count(*) - count(cost_microusd) AS unpriced
-    FROM completion WHERE NOT from_cache GROUP BY role;
+    FROM (SELECT DISTINCT key, role, cost_microusd FROM completion WHERE paid) GROUP BY role;
 
 DuckDB reads it with `ATTACH 'runs/NAME.sqlite' (TYPE sqlite)`, pandas with `read_sql`. Keep such
 a reader's transactions short: as long as one is open, the write-ahead log cannot be cut back.

@@ -12,6 +12,13 @@ _GROUP = ", ".join(
     f"cell.{column}" for column in ("domain", "agent", "user", "mode", "policy", "retriever")
 )
 
+_PAID_HERE = (
+    "(NOT from_cache OR (completion.paid AND NOT EXISTS (SELECT 1 FROM completion AS earlier"
+    " WHERE earlier.key = completion.key AND earlier.paid AND earlier.id < completion.id)))"
+)
+"""Whether a row is this run's bill. A key found in the cache is billed by its first row, where
+the row of the attempt that paid was lost with its process."""
+
 CELLS = f"SELECT id, {CELL_COLUMNS} FROM cell ORDER BY id"
 CELL = f"SELECT id, {CELL_COLUMNS} FROM cell WHERE id = ?"
 TASK_CELLS = f"SELECT id, {CELL_COLUMNS} FROM cell WHERE task_id = ? ORDER BY position"
@@ -53,8 +60,8 @@ USAGE = (
     " completion.model, model_answered, provider, system_fingerprint,"
     " count(*) AS completions, sum(from_cache) AS from_cache,"
     " sum(cost_microusd IS NULL) AS unpriced, coalesce(sum(cost_microusd), 0) AS cost,"
-    " coalesce(sum(CASE WHEN from_cache THEN 0 ELSE cost_microusd END), 0) AS paid,"
-    " sum(cost_microusd IS NULL AND NOT from_cache) AS paid_unpriced,"
+    f" coalesce(sum(CASE WHEN {_PAID_HERE} THEN cost_microusd ELSE 0 END), 0) AS paid,"
+    f" sum(cost_microusd IS NULL AND {_PAID_HERE}) AS paid_unpriced,"
     " sum(estimated) AS estimates, max(estimated) AS estimated,"
     " sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,"
     " sum(cache_write_tokens) AS cache_write_tokens, sum(completion_tokens) AS completion_tokens,"
@@ -75,7 +82,7 @@ RUNNING = (
 )
 PAID = (
     "SELECT coalesce(sum(cost_microusd), 0) AS paid, count(*) - count(cost_microusd) AS unpriced"
-    " FROM completion WHERE NOT from_cache"
+    f" FROM completion WHERE {_PAID_HERE}"
 )
 ERRORS = (
     "SELECT coalesce(json_extract(error, '$[0].kind'), '?') AS kind, outcome,"

@@ -92,6 +92,8 @@ class CompletionRow(msgspec.Struct, frozen=True, kw_only=True):
         key: the cache key.
         cost: what it costs to have, in micro-dollars, also where `from_cache` says that it was
             not paid this time; None where a price is unknown.
+        paid: whether this run paid for it although the cache had it: an attempt that was cut off
+            before its rows were committed did. Without `from_cache` it always did.
         attempts: requests sent for it.
         latency_s: seconds from the first attempt to the answer, pauses included.
     """
@@ -109,6 +111,7 @@ class CompletionRow(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None = None
     key: str = ""
     from_cache: bool = False
+    paid: bool = False
     attempts: int = 1
     latency_s: float = 0.0
     finish_reason: str | None = None

@@ -35,9 +35,9 @@ SELECT_MESSAGES = (
 INSERT_COMPLETION = (
     "INSERT INTO completion (episode_id, idx, role, endpoint, model, model_answered, provider,"
     " system_fingerprint, request_id, key, prompt_tokens, cached_tokens, cache_write_tokens,"
-    " completion_tokens, reasoning_tokens, estimated, cost_microusd, from_cache, attempts,"
-    " latency_s, finish_reason, at)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " completion_tokens, reasoning_tokens, estimated, cost_microusd, from_cache, paid,"
+    " attempts, latency_s, finish_reason, at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 INSERT_EVENT = "INSERT INTO event (at, kind, cell_id, data) VALUES (?, ?, ?, ?)"
 INSERT_RUN = (
@@ -202,6 +202,7 @@ def completion_row(row: CompletionRow, at: float) -> Row:
         int(usage.estimated),
         None if row.cost is None else _integer(row.cost),
         int(row.from_cache),
+        int(row.paid or not row.from_cache),
         row.attempts,
         row.latency_s,
         _text(row.finish_reason),

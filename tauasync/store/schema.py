@@ -111,12 +111,14 @@ CREATE TABLE completion (
   estimated INTEGER NOT NULL, -- 1 where no usage was reported and a tokenizer counted
   cost_microusd INTEGER, -- its price, millionths of a US dollar; NULL where unknown
   from_cache INTEGER NOT NULL, -- 1 where the response cache had it: not paid this time
+  paid INTEGER NOT NULL, -- 1 where this run paid for it, now or in an attempt that was cut off
   attempts INTEGER NOT NULL, -- requests sent for it
   latency_s REAL NOT NULL, -- seconds from the first attempt to the answer, pauses included
   finish_reason TEXT, -- as the endpoint says: stop, length, tool_calls, ...
   at REAL NOT NULL -- seconds since 1970-01-01 UTC
 );
 CREATE INDEX completion_by_episode ON completion (episode_id);
+CREATE INDEX completion_by_key ON completion (key) WHERE paid;
 
 CREATE TABLE retrieval (
   -- Each search of the knowledge base.

@@ -6,7 +6,7 @@ import sqlite3
 
 import msgspec
 
-from tauasync.evaluator.verdict import ScoreState
+from tauasync.evaluator.verdict import Conduct, ScoreState
 from tauasync.jsonio import loads
 from tauasync.store.records import CellStatus, ErrorRecord, Outcome
 from tauasync.store.rows import cell_from
@@ -28,6 +28,7 @@ class _Checks(msgspec.Struct, frozen=True):
     """The part of a verdict that reports count; the rest is skipped unread."""
 
     action_checks: tuple[ActionResult, ...] = ()
+    conduct: Conduct = Conduct()
 
 
 def planned_from(row: sqlite3.Row) -> PlannedCell:
@@ -58,6 +59,7 @@ def _played(row: sqlite3.Row) -> Played:
         reward=row["reward"],
         db_match=None if match is None else bool(match),
         actions=checks.action_checks,
+        conduct=checks.conduct,
         grading_version=row["grading_version"],
     )
 

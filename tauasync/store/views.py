@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tauasync.evaluator.verdict import ScoreState
+from tauasync.evaluator.verdict import Conduct, ScoreState
 from tauasync.grid.cell import Cell
 from tauasync.store.records import CellStatus, ErrorRecord, Manifest, Outcome
 from tauasync.types import MicroUsd, Termination, TranscriptItem, Usage
@@ -63,6 +63,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     reward: float | None = None
     db_match: bool | None = None
     actions: tuple[ActionResult, ...] = ()
+    conduct: Conduct = Conduct()
     grading_version: int | None = None
 
 

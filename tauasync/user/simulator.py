@@ -19,11 +19,13 @@ def make_user(
     origin: Origin,
     standing_orders: Callable[[bool], str | None],
     before: Callable[[], None],
+    call_ids: set[str],
 ) -> Speaker:
     """The user of one episode, holding the user's tools (those the task allows).
 
     Args:
         standing_orders: guidelines that replace the project's, by whether the user has tools.
+        call_ids: ids of tool calls that are taken, shared by the speakers of a conversation.
     """
     tools = environment.user_tools(task.user_tools)
     has_tools = bool(tools)
@@ -36,4 +38,5 @@ def make_user(
         tools=tools,
         origin=origin,
         before=before,
+        call_ids=call_ids,
     )

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tauasync.agent.speaker import Speaker, split_thought, to_message
+from tauasync.agent.speaker import Speaker, to_message
 from tauasync.endpoint.completion import Origin, RawToolCall
 from tauasync.errors import ContentFiltered, ContextOverflow, EndpointError
 from tauasync.testing.fixed_model import FixedModel, called, said
@@ -57,22 +57,6 @@ def test_tool_call_ids_are_unique_over_the_whole_conversation() -> None:
     ids = [item.id for item in made.tool_calls]
     assert len({"call_0", *ids}) == 4
     assert all(ids)
-
-
-@pytest.mark.parametrize(
-    ("content", "spoken", "thought"),
-    [
-        ("<think>###STOP###</think>Hi", "Hi", "###STOP###"),
-        ("<think>cut off", "", "cut off"),
-        ("musing</think>\n\nHello", "Hello", "musing"),
-        ("I think so", "I think so", None),
-        (None, None, None),
-    ],
-)
-def test_marked_thoughts_are_never_said(
-    content: str | None, spoken: str | None, thought: str | None
-) -> None:
-    assert split_thought(content) == (spoken, thought)
 
 
 def speaker(model: FixedModel) -> Speaker:

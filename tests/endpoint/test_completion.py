@@ -195,6 +195,31 @@ async def test_an_answer_that_has_arrived_is_committed_though_its_caller_is_gone
     assert arrived > 0
 
 
+async def test_a_slow_disk_lets_no_more_answers_gather_than_are_in_flight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Recorder()
+    blocked = anyio.Event()
+    async with (
+        ResponseCache(tmp_path) as cache,
+        endpoint(server, cache=cache, max_in_flight=3) as opened,
+    ):
+        put = cache.put
+
+        async def wait_then_put(*given: Any) -> Any:
+            await blocked.wait()
+            return await put(*given)
+
+        monkeypatch.setattr(cache, "put", wait_then_put)
+        async with anyio.create_task_group() as group:
+            for index in range(10):
+                group.start_soon(opened.model("agent").complete, request(str(index)), origin())
+            await anyio.sleep(0.1)
+            assert len(server.asked) == 3
+            blocked.set()
+    assert len(server.asked) == 10
+
+
 async def test_a_disk_failure_stops_before_anybody_acts_on_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

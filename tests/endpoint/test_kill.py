@@ -34,7 +34,7 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-@pytest.mark.parametrize("kill_after", [1, 17, 40])
+@pytest.mark.parametrize("kill_after", [1, 25])
 def test_after_a_kill_nothing_acted_upon_is_asked_again(tmp_path: Path, kill_after: int) -> None:
     dice = random.Random(kill_after)
 
@@ -65,4 +65,4 @@ def test_after_a_kill_nothing_acted_upon_is_asked_again(tmp_path: Path, kill_aft
     again = server.bodies[asked_before:]
     for line in filter(None, acted):
         assert not any(f'"{line}"'.encode() in body for body in again), line
-    assert len(server.bodies) <= 60 + 8
+    assert len(server.bodies) <= 60 + 8, "only what was in flight may be asked twice"

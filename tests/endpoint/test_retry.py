@@ -187,6 +187,19 @@ def test_a_reset_inside_a_200_pauses_before_the_next_refusal() -> None:
     assert server.gaps[0] == pytest.approx(62.5)
 
 
+def test_nobody_slips_through_before_a_pause_that_an_answer_asks_for() -> None:
+    used_up = reply(None, x_ratelimit_remaining_requests="0", x_ratelimit_reset_requests="30s")
+    server = Server(used_up, reply())
+
+    async def act(opened: Endpoint) -> None:
+        async with anyio.create_task_group() as group:
+            for text in ("a", "b", "c"):
+                group.start_soon(opened.model("agent").complete, request(text), origin())
+
+    play(server, act, max_in_flight=1)
+    assert server.gaps[0] == pytest.approx(30)
+
+
 def test_the_slot_is_free_while_a_call_waits() -> None:
     server = Server(reply({}, status=500), reply())
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from tauasync.assembly.domains import set_stage
@@ -141,6 +143,43 @@ async def test_a_budget_stops_the_run_below_its_cap_and_leaves_cells_open(tmp_pa
     more = configure(tmp_path, models=models, budget={"usd": 5.0})
     done = await swept(more, tmp_path / "run.sqlite")
     assert (done.open_cells, done.reason) == (0, None)
+
+
+async def test_a_stop_sends_nothing_more_even_for_calls_that_wait_to_be_repeated(
+    tmp_path: Path,
+) -> None:
+    fault = {"what": "status", "status": 503, "times": "always", "retry_after_s": 300}
+    config = configure(
+        tmp_path,
+        endpoints={"sim": {"kind": "embedded", "faults": [fault]}},
+        limits={"run_deadline_s": 0.3},
+    )
+    with anyio.fail_after(20):
+        end = await swept(config, tmp_path / "run.sqlite")
+    assert end.reason is StopReason.DEADLINE
+    assert end.open_cells == 6
+    with RunReader(tmp_path / "run.sqlite") as reader:
+        assert reader.counts()[CellStatus.PENDING] == 6
+
+
+async def test_what_was_paid_stays_paid_when_a_kill_loses_its_rows(tmp_path: Path) -> None:
+    price = {"input": 2.0, "output": 8.0}
+    models = {n: {"endpoint": "sim", "price": price} for n in ("oracle", "scripted", "judge")}
+    config, run = configure(tmp_path, models=models), tmp_path / "run.sqlite"
+    await swept(config, run)
+    whole = reported(run).paid
+    with sqlite3.connect(run) as connection:
+        connection.executescript(
+            "DELETE FROM verdict; DELETE FROM completion; DELETE FROM message;"
+            "DELETE FROM episode; UPDATE cell SET status = 'pending', attempts = 0;"
+        )
+    connection.close()
+    end = await swept(config, run)
+    assert end.snapshot.cache_hits == end.snapshot.completions
+    assert reported(run).paid == whole
+    # Another run finds the answers too, and has paid for none of them.
+    await swept(config, tmp_path / "other.sqlite")
+    assert reported(tmp_path / "other.sqlite").paid.usd == 0.0
 
 
 @needs_shared

@@ -247,7 +247,7 @@ async def test_the_report_of_a_file_says_what_happened(tmp_path: Path) -> None:
     assert (before.judge_pending, before.infra_failed) == (1, 1)
     assert before.paid.known_usd == (5 * 1000 * 2 + 77 + 11) / 1e6
     assert after.pass_hat_k == {1: 0.5, 2: 0.5}
-    assert after.failures == {"empty_message": 1}
+    assert after.failures == {"agent: empty_message": 1}
     assert after.terminations == {"user_stop": 3, "agent_error": 1}
     assert after.cost["judge"].usd == 77 / 1e6
     assert after.cost["agent"].usd is None
