@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.figures import OPEN_EPISODES, Measured, figures, missed, table
+from benchmarks.idle import idle_lag
 from benchmarks.machine import facts
 from benchmarks.processes import MeasurementFailed, play, simulated_endpoint, store
 from benchmarks.results import Round
@@ -50,8 +51,8 @@ QUICK = Extent(
     rounds=1,
     trials=1,
     open_episodes=64,
-    flight_trials=2,
-    flight_open=200,
+    flight_trials=1,
+    flight_open=100,
     flight_latency_s=0.1,
     stored=0,
 )
@@ -92,12 +93,19 @@ def measure(folder: Path, extent: Extent) -> Measured:
             trials=extent.flight_trials,
             open_episodes=extent.flight_open,
         )
-        flight = play(scene, folder / "flight.sqlite")
+        with idle_lag() as idle:
+            flight = play(scene, folder / "flight.sqlite")
     storage = None
     if extent.stored:
         _say("storage")
         storage = store(folder / "storage.sqlite", between=extent.stored)
-    return Measured(rounds=rounds, flight=flight, open_episodes=extent.flight_open, storage=storage)
+    return Measured(
+        rounds=rounds,
+        flight=flight,
+        open_episodes=extent.flight_open,
+        idle_p99_s=idle.quantile(0.99),
+        storage=storage,
+    )
 
 
 def _round(folder: Path, url: str, extent: Extent, number: int) -> Round:

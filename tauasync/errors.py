@@ -107,7 +107,7 @@ class EndpointError(TauasyncError):
 
     Attributes:
         endpoint: the endpoint's name in the configuration.
-        model: the model asked for.
+        model: the model asked for; "" where the failure is the endpoint's as such.
         status: the HTTP status, or the code found in the body of a 200; None without answer.
         retry_after_s: how long the endpoint asked to wait, in seconds.
         request_id: the provider's id of the request.
@@ -137,7 +137,9 @@ class EndpointError(TauasyncError):
         super().__init__(message)
 
     def __str__(self) -> str:
-        facts = [f"endpoint {self.endpoint}", f"model {self.model}"]
+        facts = [f"endpoint {self.endpoint}"]
+        if self.model:
+            facts.append(f"model {self.model}")
         if self.status is not None:
             facts.append(f"status {self.status}")
         if self.request_id:

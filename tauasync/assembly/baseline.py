@@ -6,6 +6,7 @@ from tauasync.environment.domain import Domain
 from tauasync.environment.environment import parse_history
 from tauasync.evaluator.reward import score, succeeded
 from tauasync.evaluator.verdict import ScoreState
+from tauasync.evaluator.world import Worlds
 from tauasync.task import Task
 from tauasync.types import GREETING, STOP, Message, Termination, Transcript
 
@@ -19,6 +20,6 @@ def solved_by_doing_nothing(domain: Domain, task: Task) -> bool | None:
         task=task,
         transcript=(*opening, Message(role="user", content=STOP)),
         termination=Termination.USER_STOP,
-        fresh=domain.environment,
+        worlds=Worlds(domain.environment),
     )
     return None if verdict.state is ScoreState.JUDGE_PENDING else succeeded(verdict.reward)

@@ -28,6 +28,7 @@ from tauasync.errors import (
 )
 from tauasync.evaluator.reward import GRADING_VERSION, succeeded
 from tauasync.evaluator.verdict import ScoreState, Verdict
+from tauasync.evaluator.world import Worlds
 from tauasync.grid.cell import Cell
 from tauasync.scheduler.control import RunControl, RunStopping, StopReason
 from tauasync.scheduler.progress import Progress
@@ -39,6 +40,10 @@ from tauasync.user.simulator import make_user
 
 FAILURES_IN_A_ROW = 25
 """Cells that fail one after another, with no success between, before the run gives up."""
+
+OPENINGS_AT_ONCE = 16
+"""Episodes begun by one commit: all of them take their first turn right after it, and hundreds
+would hold the event loop up."""
 
 
 class CellPlayer:
@@ -76,13 +81,18 @@ class CellPlayer:
         self._seed = seed
         self._control = control
         self._progress = progress
+        self._worlds: dict[tuple[str, bool], Worlds] = {}
+        self._openings = anyio.Semaphore(OPENINGS_AT_ONCE)
         self._failures_in_a_row = 0
 
     async def play(self, item: tuple[int, Cell]) -> None:
         """Play one cell to a recorded outcome, then score it."""
         cell_id, cell = item
         try:
-            episode_id = await self._store.begin_episode(cell_id, cell.seed(self._seed))
+            async with self._openings:
+                if self._control.stopping:
+                    return
+                episode_id = await self._store.begin_episode(cell_id, cell.seed(self._seed))
         except StorageError as error:
             self._control.stop(StopReason.STORAGE, error)
             return
@@ -123,13 +133,21 @@ class CellPlayer:
         cell: Cell,
         transcript: Transcript,
         termination: Termination,
+        *,
+        recorded: frozenset[str] = frozenset(),
     ) -> None:
-        """Score a finished conversation; what keeps it from a verdict is recorded."""
-        domain = self._stage.domains[cell.domain]
-        solo = cell.mode is Mode.NO_USER
+        """Score a finished conversation; what keeps it from a verdict is recorded.
+
+        A judge that cannot be had leaves a final verdict from before as it is.
+
+        Args:
+            recorded: cache keys of judge's answers that are in the ledger already.
+        """
 
         async def on_completion(completion: Completion) -> None:
             assert self._judge is not None
+            if completion.from_cache and completion.key in recorded:
+                return
             await self._record_completion(episode_id, None, "judge", self._judge, completion)
 
         try:
@@ -137,7 +155,7 @@ class CellPlayer:
                 task=self._stage.task(cell.domain, cell.task_id),
                 transcript=transcript,
                 termination=termination,
-                fresh=lambda: domain.environment(solo=solo),
+                worlds=self._worlds_of(cell),
                 judge=None if self._judge is None else self._clients[self._judge],
                 origin=self._origin(cell, "judge"),
                 on_completion=on_completion,
@@ -154,6 +172,9 @@ class CellPlayer:
             return
         if verdict.state is ScoreState.JUDGE_PENDING:
             await self._store.event("judge_failed", {"reason": verdict.note}, cell_id=cell_id)
+            before = await self._store.verdict(episode_id)
+            if before is not None and before.state is ScoreState.SCORED:
+                return
         await self._keep(episode_id, verdict)
 
     async def _keep(self, episode_id: int, verdict: Verdict) -> None:
@@ -213,6 +234,13 @@ class CellPlayer:
             observe=observe,
             clock=time.monotonic,
         )
+
+    def _worlds_of(self, cell: Cell) -> Worlds:
+        key = (cell.domain, solo := cell.mode is Mode.NO_USER)
+        if key not in self._worlds:
+            domain = self._stage.domains[cell.domain]
+            self._worlds[key] = Worlds(lambda: domain.environment(solo=solo))
+        return self._worlds[key]
 
     def _origin(self, cell: Cell, role: str) -> Origin:
         return Origin(

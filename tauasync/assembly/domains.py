@@ -10,9 +10,10 @@ from pathlib import Path
 import msgspec
 
 from tauasync.agent.llm import unplayable_alone
+from tauasync.config.problems import did_you_mean
 from tauasync.config.schema import DomainConfig, RunConfig
 from tauasync.environment.domain import Domain
-from tauasync.environment.registry import find_project_data, load_domain
+from tauasync.environment.registry import BUILT_IN, find_project_data, load_domain
 from tauasync.errors import ConfigError, DataError
 from tauasync.evaluator.reward import needs_judge
 from tauasync.factory.telecom import full_tasks
@@ -93,12 +94,20 @@ def set_stage(config: RunConfig) -> Stage:
     return Stage(domains=domains, cells=cells, excluded=excluded, standing_orders=orders)
 
 
-def open_domain(name: str, *, source: str, data_dir: Path | None) -> Domain:
+def open_domain(name: str, *, source: str, data_dir: Path | None, key: str = "") -> Domain:
     """Load one domain; the project's telecom tasks are generated whole, split "full" included.
 
+    Args:
+        key: of the configuration, where the name came from there.
+
     Raises:
-        DataError: unknown domain, or its data is missing or malformed.
+        ConfigError: there is no such domain.
+        DataError: its data is missing or malformed.
     """
+    if name not in BUILT_IN:
+        raise ConfigError(
+            f"there is no domain '{name}'", key=key, hint=did_you_mean(name, BUILT_IN)
+        )
     data = find_project_data()
     domain = load_domain(name, source=source, project_data=data, upstream_data=data_dir)
     if source != "project" or name != "telecom":
@@ -123,7 +132,7 @@ def _load(config: RunConfig, entry: DomainConfig, known: dict[str, Domain], *, k
         )
     if found is None:
         known[entry.name] = open_domain(
-            entry.name, source=entry.source, data_dir=config.run.data_dir
+            entry.name, source=entry.source, data_dir=config.run.data_dir, key=f"{key}.name"
         )
     return known[entry.name]
 
@@ -198,3 +207,5 @@ def _read(path: Path) -> str | None:
         return None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: expected UTF-8 text: {error}") from error

@@ -15,7 +15,7 @@ from tauasync.config.schema import RunConfig
 from tauasync.endpoint.credentials import read_credentials
 from tauasync.endpoint.spec import EndpointSpec
 from tauasync.endpoint.wire import check_parameters
-from tauasync.errors import ConfigError, TransportError
+from tauasync.errors import ConfigError, EndpointUnusable
 
 
 async def preflight(config: RunConfig, *, environ: Mapping[str, str] | None = None) -> None:
@@ -23,7 +23,7 @@ async def preflight(config: RunConfig, *, environ: Mapping[str, str] | None = No
 
     Raises:
         ConfigError: a key is missing, a parameter cannot be sent, a budget needs a price.
-        TransportError: nothing listens at an endpoint's address.
+        EndpointUnusable: nothing listens at an endpoint's address.
     """
     check_settings(config, environ=os.environ if environ is None else environ)
     for name in dict.fromkeys(config.models[model].endpoint for model in config.role_models):
@@ -65,7 +65,7 @@ async def check_reachable(spec: EndpointSpec) -> None:
     """Connect to an endpoint's address and hang up; a proxy is taken at its word.
 
     Raises:
-        TransportError: no connection within the connect timeout.
+        EndpointUnusable: no connection within the connect timeout.
     """
     parts = urlsplit(spec.base_url)
     if spec.trust_env and parts.scheme in getproxies():
@@ -77,6 +77,6 @@ async def check_reachable(spec: EndpointSpec) -> None:
             await stream.aclose()
     except (OSError, TimeoutError) as error:
         reason = str(error) or f"no answer within {spec.connect_timeout_s:g} s"
-        raise TransportError(
-            f"nothing can be reached at {spec.base_url}: {reason}", endpoint=spec.name, model="-"
+        raise EndpointUnusable(
+            f"nothing can be reached at {spec.base_url}: {reason}", endpoint=spec.name, model=""
         ) from error

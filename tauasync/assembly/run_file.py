@@ -16,7 +16,7 @@ from tauasync.config.fingerprint import differences, fingerprint
 from tauasync.config.load import load_config
 from tauasync.config.manifest import from_json, reload, to_json
 from tauasync.config.schema import RunConfig
-from tauasync.errors import ResumeRefusedError
+from tauasync.errors import ConfigError, ResumeRefusedError, RunFileError
 from tauasync.evaluator import judge as judge_prompts
 from tauasync.evaluator.reward import GRADING_VERSION
 from tauasync.report.breakdown import IDLE
@@ -89,9 +89,15 @@ def config_for_resume(
 
     Raises:
         ResumeRefusedError: something that decides results differs; names each key.
+        RunFileError: the run's own configuration cannot be used.
         ConfigError: the file or an override is wrong.
     """
-    old = from_json(manifest.config)
+    try:
+        old = from_json(manifest.config)
+    except ConfigError as error:
+        raise RunFileError(
+            f"{error}\n  the run file was edited, or made by another version of tauasync"
+        ) from error
     if config is not None:
         new = load_config(config, overrides, data_dir=data_dir, environ=environ)
     else:
@@ -105,8 +111,11 @@ def config_for_resume(
     return new
 
 
-def check_identity(manifest: Manifest, stage: Stage) -> None:
+def check_identity(manifest: Manifest, stage: Stage, *, grading_version: int | None = None) -> None:
     """Refuse to go on with other data than the run was begun with.
+
+    Args:
+        grading_version: what the run's must be; None for that of this evaluator.
 
     Raises:
         ResumeRefusedError: names what differs.
@@ -114,8 +123,9 @@ def check_identity(manifest: Manifest, stage: Stage) -> None:
     now = identity(stage)
     before = manifest.data_fingerprints
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    if manifest.grading_version != GRADING_VERSION:
-        changed.append("grading version")
+    expected = GRADING_VERSION if grading_version is None else grading_version
+    if manifest.grading_version != expected:
+        changed.append("grading version (`tauasync rescore` brings it up to date)")
     if changed:
         raise ResumeRefusedError(
             f"changed since the run was begun: {', '.join(sorted(changed))}\n"

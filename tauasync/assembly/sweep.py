@@ -12,10 +12,10 @@ from anyio import to_thread
 
 from tauasync.assembly.cell_player import CellPlayer
 from tauasync.assembly.domains import Stage
-from tauasync.assembly.models import OpenModels, open_models
+from tauasync.assembly.models import open_models
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
-from tauasync.endpoint.ledger import Ledger, Unlimited
+from tauasync.endpoint.ledger import Unlimited
 from tauasync.episode.step import Limits
 from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
@@ -54,21 +54,30 @@ class SweepEnd:
 
 
 async def sweep(
-    config: RunConfig, stage: Stage, store: RunStore, *, show: Show, say: Say
+    config: RunConfig,
+    stage: Stage,
+    store: RunStore,
+    *,
+    show: Show,
+    say: Say,
+    rescore: bool = False,
 ) -> SweepEnd:
     """Play and score until nothing is open, or something stops the run.
 
     Args:
+        rescore: play nothing, and score every finished conversation again.
         show: displays progress until cancelled.
         say: tells the person at the terminal something at once.
 
     Raises:
         ConfigError: a key is missing, or a parameter cannot be sent.
+        StorageError: the run file cannot be written, or is no longer in its place.
     """
-    cells = await store.open_cells()
-    unscored = await store.unscored()
+    cells = [] if rescore else await store.open_cells()
+    unscored = await store.finished() if rescore else await store.unscored()
     planned, already, spent, run_id = await to_thread.run_sync(_standing, store)
     control, lag = RunControl(), LoopLag()
+    ledger = _ledger(config, spent)
     progress = Progress(planned=planned, already=already)
     async with (
         _cache(config) as cache,
@@ -77,7 +86,7 @@ async def sweep(
             config.role_models,
             tasks=stage.task,
             cache=cache,
-            ledger=_ledger(config, spent),
+            ledger=ledger,
             sleep=control.sleep,
             payer=run_id,
         ) as models,
@@ -108,7 +117,22 @@ async def sweep(
                     cells, player.play, open_episodes=config.limits.open_episodes, control=control
                 )
                 group.cancel_scope.cancel()
-        await _record_end(store, models, cache, lag, control)
+        await store.event(
+            "sweep_ended",
+            {
+                "reason": control.reason.value if control.reason else None,
+                "error": str(control.error) if control.error else None,
+                "charged_at_bound_microusd": ledger.charged_at_bound,
+                "cache": asdict(cache.statistics()),
+                "endpoints": {
+                    name: asdict(endpoint.statistics())
+                    for name, endpoint in models.endpoints.items()
+                },
+                "loop_lag_p50_s": lag.quantile(0.5),
+                "loop_lag_p99_s": lag.quantile(0.99),
+            },
+        )
+    store.check_place()
     still_open, still_unscored = await to_thread.run_sync(_left, store)
     return SweepEnd(
         reason=control.reason,
@@ -132,9 +156,13 @@ async def _score_again(
     unscored: list[Ended], store: RunStore, player: CellPlayer, control: RunControl
 ) -> None:
     async def score(ended: Ended) -> None:
-        transcript = await store.transcript(ended.episode_id)
         await player.score(
-            ended.episode_id, ended.cell_id, ended.cell, transcript, ended.termination
+            ended.episode_id,
+            ended.cell_id,
+            ended.cell,
+            await store.transcript(ended.episode_id),
+            ended.termination,
+            recorded=await store.judge_keys(ended.episode_id),
         )
 
     await play_all(unscored, score, open_episodes=SCORING_AT_ONCE, control=control)
@@ -148,7 +176,7 @@ async def _heed_signals(
     task_status: anyio.abc.TaskStatus[None],
 ) -> None:
     """First signal: leave at the next turn boundary. Second: leave now."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with anyio.open_signal_receiver(*_heeded()) as signals:
         task_status.started()
         async for number in signals:
             if control.stopping:
@@ -159,6 +187,14 @@ async def _heed_signals(
                 StopReason.INTERRUPTED if number == signal.SIGINT else StopReason.TERMINATED
             )
             say("stopping: taking the answers in flight, sending nothing new (again: leave now)")
+
+
+def _heeded() -> tuple[signal.Signals, ...]:
+    """The signals that stop a run; a closed terminal does, unless `nohup` says otherwise."""
+    hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)
+    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
+        return (signal.SIGINT, signal.SIGTERM)
+    return (signal.SIGINT, signal.SIGTERM, hangup)
 
 
 async def _deadline(seconds: float, control: RunControl) -> None:
@@ -175,35 +211,18 @@ async def _cache(config: RunConfig) -> AsyncIterator[AnswerCache]:
         yield cache
 
 
-def _ledger(config: RunConfig, spent: int) -> Ledger:
+def _ledger(config: RunConfig, spent: int) -> Unlimited | CappedLedger:
     cap = config.budget.micro_usd
     return Unlimited() if cap is None else CappedLedger(cap, spent=spent)
-
-
-async def _record_end(
-    store: RunStore, models: OpenModels, cache: AnswerCache, lag: LoopLag, control: RunControl
-) -> None:
-    await store.event(
-        "sweep_ended",
-        {
-            "reason": control.reason.value if control.reason else None,
-            "error": str(control.error) if control.error else None,
-            "cache": asdict(cache.statistics()),
-            "endpoints": {
-                name: asdict(endpoint.statistics()) for name, endpoint in models.endpoints.items()
-            },
-            "loop_lag_p50_s": lag.quantile(0.5),
-            "loop_lag_p99_s": lag.quantile(0.99),
-        },
-    )
 
 
 def _standing(store: RunStore) -> tuple[int, int, int, str]:
     with RunReader(store.path) as reader:
         counts = reader.counts()
         paid, _ = reader.paid()
+        spent = paid + reader.charged_at_bound()
         run_id = reader.run().run_id
-    return sum(counts.values()), counts[CellStatus.PLAYED], paid, run_id
+    return sum(counts.values()), counts[CellStatus.PLAYED], spent, run_id
 
 
 def _left(store: RunStore) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -119,6 +118,21 @@ def resume(
 
 
 @app.command()
+def rescore(
+    run_file: RunArg,
+    overrides: SetOpt = None,
+    data_dir: DataOpt = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report at the end.")] = False,
+) -> None:
+    """Score every finished conversation of a run again; none is played."""
+    from tauasync.cli.rescore import rescore_run
+
+    raise typer.Exit(
+        rescore_run(run_file, overrides=overrides or [], data_dir=data_dir, quiet=quiet)
+    )
+
+
+@app.command()
 def plan(
     config: ConfigArg,
     overrides: SetOpt = None,
@@ -225,7 +239,9 @@ def simulate_endpoint(
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 8199,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")
+    ] = 8199,
 ) -> None:
     """Serve the simulated models over HTTP, for load and kill tests."""
     from tauasync.cli.simulate import serve_endpoint
@@ -241,25 +257,34 @@ def run_app(arguments: list[str] | None = None) -> NoReturn:
     Args:
         arguments: the command line without the program; None for that of the process.
     """
-    from tauasync.cli.exit_codes import exit_code_for, leaves
+    from tauasync.cli.exit_codes import ExitCode
+    from tauasync.cli.outlets import steady_output
+
+    with steady_output() as outlets:
+        code = _outcome(arguments)
+        lost = outlets.lost()
+        if lost is not None:
+            print(f"error: output was lost: {lost.strerror or lost}", file=sys.stderr)
+            code = code or ExitCode.STORAGE
+    sys.exit(code)
+
+
+def _outcome(arguments: list[str] | None) -> int:
+    from tauasync.cli.exit_codes import ExitCode, exit_code_for, known_failures
 
     try:
         app(arguments)
-    except TauasyncError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(exit_code_for(error))
-    except BaseExceptionGroup as group:
-        told = group.subgroup(TauasyncError)
-        if told is None:
-            raise
-        for leaf in leaves(told):
-            print(f"error: {leaf}", file=sys.stderr)
-        sys.exit(exit_code_for(group))
-    except BrokenPipeError:
-        # The reader of a pipe went away; nothing is wrong with the run.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else ExitCode.COMPLETE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        sys.exit(130)
-    sys.exit(0)
+        return ExitCode.INTERRUPTED
+    except (TauasyncError, OSError, BaseExceptionGroup) as error:
+        # Many tasks may fail of one cause, which is told once.
+        for message in dict.fromkeys(str(leaf) for leaf in known_failures(error)):
+            print(f"error: {message}" if message else "interrupted", file=sys.stderr)
+        code = exit_code_for(error)
+        if code is ExitCode.UNEXPECTED:
+            raise
+        return code
+    return ExitCode.COMPLETE

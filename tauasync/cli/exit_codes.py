@@ -44,7 +44,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
     """SIGINT (Ctrl-C); the remaining cells are open."""
     TERMINATED = 143
-    """SIGTERM; the remaining cells are open."""
+    """SIGTERM or SIGHUP; the remaining cells are open."""
 
 
 _PRECEDENCE = (
@@ -74,6 +74,11 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
         return
     for member in error.exceptions:
         yield from leaves(member)
+
+
+def known_failures(error: BaseException) -> Iterator[BaseException]:
+    """The failures that are no fault of tauasync itself: their messages are enough."""
+    return (leaf for leaf in leaves(error) if _code(leaf) is not ExitCode.UNEXPECTED)
 
 
 def _code(error: BaseException) -> ExitCode:

@@ -20,6 +20,7 @@ from tauasync.config.schema import RunConfig
 from tauasync.grid.estimate import Spread
 from tauasync.grid.summary import PlanSummary
 from tauasync.jsonio import dumps
+from tauasync.report.words import plain
 
 
 def show_plan(
@@ -72,13 +73,14 @@ def _print(plan: PlanSummary, stage: Stage, config: RunConfig, console: Console)
     console.print(models)
     for model in plan.models:
         if sent := config.models[model.name].parameters:
-            console.print(f"{model.name} is sent {dumps(sent).decode()}", markup=False)
+            console.print(plain(f"{model.name} is sent {dumps(sent).decode()}"), markup=False)
     console.print(
         f"completions: {_range(plan.completions)} expected, never above {plan.at_most:,} "
         "(every episode at its step limit)"
     )
     for item in stage.excluded:
-        console.print(f"left out: {item.domain} {item.task_id}: {item.reason}", markup=False)
+        left_out = plain(f"left out: {item.domain} {item.task_id}: {item.reason}")
+        console.print(left_out, markup=False)
     if plan.unpriced:
         console.print(f"cost will be unknown: no price for {', '.join(plan.unpriced)}")
     console.print(f"nothing was sent; `tauasync check` would send {plan.probes} small probes")

@@ -21,6 +21,7 @@ from tauasync.assembly.run_file import (
     make_manifest,
 )
 from tauasync.assembly.sweep import SweepEnd, sweep
+from tauasync.cli.console import error_console
 from tauasync.cli.exit_codes import ExitCode, exit_code_for
 from tauasync.cli.progress import display, line
 from tauasync.cli.read import print_report
@@ -28,12 +29,13 @@ from tauasync.config.fingerprint import fingerprint
 from tauasync.config.load import load_config
 from tauasync.config.manifest import to_json
 from tauasync.config.schema import RunConfig
-from tauasync.errors import RunFileError
 from tauasync.jsonio import dumps
+from tauasync.report.words import plain
 from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.progress import Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.run_store import RunStore
+from tauasync.store.upkeep import refuse_existing
 
 
 def start(
@@ -48,11 +50,7 @@ def start(
     config = load_config(config_path, overrides, data_dir=data_dir)
     stage = set_stage(config)
     path = out or default_path(config)
-    if path.exists():
-        raise RunFileError(
-            f"{path}: exists already; go on with it by `tauasync resume {path}`, "
-            "or choose another --out"
-        )
+    refuse_existing(path)
     anyio.run(preflight, config)
     manifest = make_manifest(config, stage)
     store = RunStore.create(path, manifest, stage.cells, features=features(stage))
@@ -89,7 +87,7 @@ def _play(
     *,
     quiet: bool,
 ) -> int:
-    console = Console(stderr=True)
+    console = error_console()
     if not quiet:
         _introduce(config, stage, path, console)
 
@@ -98,7 +96,7 @@ def _play(
             await display(snapshot, console)
 
     def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True)
+        _say(console, text)
 
     async def main() -> SweepEnd:
         async with store as opened:
@@ -108,7 +106,7 @@ def _play(
 
     end = anyio.run(main)
     if not quiet:
-        console.print(line(end.snapshot), highlight=False, soft_wrap=True)
+        _say(console, line(end.snapshot))
         print_report(path)
     _tell(end, path)
     return code_of(end)
@@ -123,22 +121,17 @@ def _introduce(config: RunConfig, stage: Stage, path: Path, console: Console) ->
         endpoint = config.endpoints[model.endpoint]
         where = endpoint.base_url or "simulated, in this process"
         sent = f", {dumps(model.parameters).decode()}" if model.parameters else ""
-        console.print(
-            f"{role:>6}  {name}  ({model.model} at {where}{sent})",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
-        )
-    console.print(
-        f"{len(stage.cells)} cells -> {path}", highlight=False, soft_wrap=True, markup=False
-    )
+        _say(console, f"{role:>6}  {name}  ({model.model} at {where}{sent})")
+    _say(console, f"{len(stage.cells)} cells -> {path}")
     for item in stage.excluded:
-        console.print(
+        _say(
+            console,
             f"left out: {item.domain} {item.task_id} in mode {item.mode.value}: {item.reason}",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
         )
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(plain(text), highlight=False, soft_wrap=True, markup=False)
 
 
 def _tell(end: SweepEnd, path: Path) -> None:
@@ -148,7 +141,8 @@ def _tell(end: SweepEnd, path: Path) -> None:
         print(f"stopped ({end.reason.value}){because}", file=sys.stderr)
     if end.open_cells or end.unscored:
         print(
-            f"{end.open_cells} cells are open, {end.unscored} are unscored; go on with\n"
+            f"{end.open_cells} cells are open, {end.unscored} are unscored "
+            f"(`tauasync status {path}` tells why); go on with\n"
             f"  tauasync resume {path}",
             file=sys.stderr,
         )

@@ -16,6 +16,7 @@ from tauasync.config.overrides import apply_override, parse_override
 from tauasync.config.problems import KeyPath, Problem, config_error
 from tauasync.config.schema import CROSS_CHECK, RunConfig
 from tauasync.errors import ConfigError
+from tauasync.jsonio import MAX_LEVELS, is_deeper
 
 DATA_DIR_VARIABLE = "TAUASYNC_TAU2_DATA"
 """The environment variable that says where the upstream benchmark's data lies."""
@@ -125,7 +126,7 @@ def read_toml(path: Path) -> dict[str, Any]:
             f"is larger than {MAX_FILE_BYTES} bytes; that is no configuration", source=path
         )
     try:
-        return tomllib.loads(data.decode("utf-8-sig"))
+        raw = tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(
@@ -133,5 +134,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"is not valid TOML: {error}", source=path) from None
+    except ValueError as error:
+        raise ConfigError(f"holds a value that cannot be read: {error}", source=path) from None
     except RecursionError:
         raise ConfigError("is nested too deeply", source=path) from None
+    if is_deeper(raw, MAX_LEVELS):
+        raise ConfigError("is nested too deeply", source=path)
+    return raw

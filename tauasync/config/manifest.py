@@ -12,7 +12,7 @@ from typing import Any
 from tauasync.config.load import configure, validate
 from tauasync.config.schema import RunConfig
 from tauasync.errors import ConfigError
-from tauasync.jsonio import canonical, loads_exact
+from tauasync.jsonio import MAX_LEVELS, canonical, is_deeper, loads_exact
 
 
 def to_json(config: RunConfig) -> str:
@@ -51,6 +51,6 @@ def _tables(text: str, source: str) -> dict[str, Any]:
         raw = loads_exact(text)
     except ValueError as error:
         raise ConfigError(f"is not valid JSON: {error}", source=source) from None
-    if not isinstance(raw, dict):
-        raise ConfigError("is not a JSON object", source=source)
+    if not isinstance(raw, dict) or is_deeper(raw, MAX_LEVELS):
+        raise ConfigError("is not a JSON object, or nested too deeply", source=source)
     return raw

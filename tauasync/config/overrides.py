@@ -20,8 +20,13 @@ from pydantic import BaseModel
 from tauasync.config.problems import KeyPath, did_you_mean, format_key
 from tauasync.config.tree import branch
 from tauasync.errors import ConfigError
+from tauasync.jsonio import MAX_LEVELS, is_deeper
 
 _SEGMENT = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^.="'\s]+))\s*""", re.DOTALL)
+
+_MAX_KEY_PARTS = 32
+_POSITION_DIGITS = 10
+"""A longer number is a name: no list has that many entries."""
 
 
 def parse_override(text: str) -> tuple[KeyPath, Any]:
@@ -43,11 +48,13 @@ def parse_override(text: str) -> tuple[KeyPath, Any]:
             )
         double, single, bare = match.groups()
         quoted = re.sub(r"\\(.)", r"\1", double, flags=re.DOTALL) if double is not None else single
-        path.append(quoted if quoted is not None else int(bare) if bare.isdecimal() else bare)
+        path.append(quoted if quoted is not None else _position_or_name(bare))
         position = match.end()
         mark = text[position : position + 1]
         position += 1
         if mark == "=":
+            if len(path) > _MAX_KEY_PARTS:
+                raise ConfigError(f"a key has at most {_MAX_KEY_PARTS} parts", source="--set")
             return tuple(path), parse_value(text[position:])
         if mark != ".":
             raise ConfigError(
@@ -57,6 +64,10 @@ def parse_override(text: str) -> tuple[KeyPath, Any]:
             )
 
 
+def _position_or_name(bare: str) -> int | str:
+    return int(bare) if bare.isdecimal() and len(bare) < _POSITION_DIGITS else bare
+
+
 def parse_value(text: str) -> Any:
     """A TOML value, or the text itself where it is none; None where it is empty."""
     text = text.strip()
@@ -64,9 +75,10 @@ def parse_value(text: str) -> Any:
         return None
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a number too long is a plain ValueError
         return text
-    return parsed["value"] if len(parsed) == 1 else text
+    value = parsed["value"]
+    return value if len(parsed) == 1 and not is_deeper(value, MAX_LEVELS) else text
 
 
 def apply_override(

@@ -26,10 +26,12 @@ from tauasync.config.checks import cross_checks
 from tauasync.config.effect import OPERATION, RESULTS
 from tauasync.config.values import (
     valid_base_url,
+    valid_folder,
     valid_headers,
     valid_key_name,
     valid_name,
     valid_parameters,
+    valid_run_name,
     valid_tables,
 )
 from tauasync.types import MicroUsd, Mode
@@ -40,7 +42,8 @@ CROSS_CHECK = "cross_check"
 Name: TypeAlias = Annotated[str, AfterValidator(valid_name)]
 ProfileName: TypeAlias = Literal["openai", "openai-reasoning", "vllm", "gemini", "embedded"]
 Names: TypeAlias = Annotated[tuple[Name, ...], Strict(False)]
-Folder: TypeAlias = Annotated[Path, Strict(False)]
+RunName: TypeAlias = Annotated[str, AfterValidator(valid_run_name)]
+Folder: TypeAlias = Annotated[Path, Strict(False), AfterValidator(valid_folder)]
 
 
 class Section(BaseModel):
@@ -58,8 +61,9 @@ class Section(BaseModel):
 class RunSettings(Section):
     """What is played, how often, and from which data."""
 
-    name: Annotated[Name, OPERATION] = "run"
-    """A label for reports. Left out, the name of the configuration file."""
+    name: Annotated[RunName, OPERATION] = "run"
+    """A label for reports, and part of the run file's default name. Left out, the name of the
+    configuration file."""
     trials: Annotated[int, RESULTS, Field(ge=1)] = 1
     """How many times each task is played; pass^k needs at least k."""
     seed: Annotated[int, RESULTS, Field(ge=0, lt=2**63)] = 300
@@ -82,7 +86,8 @@ class Limits(Section):
     """Whether a message with both text and tool calls ends the episode as an error of its
     author. The published numbers were made without."""
     call_deadline_s: Annotated[float, OPERATION, Field(gt=0)] = 600.0
-    """Seconds one completion may take, its repetitions and pauses included."""
+    """Seconds one completion may spend on the wire and between its own repetitions. Waiting for
+    the endpoint's limits, or through a pause the endpoint asked for, does not count."""
     episode_deadline_s: Annotated[float | None, OPERATION, Field(gt=0)] = None
     """Seconds one episode may take before it ends as `timeout`. Left out, no limit."""
     run_deadline_s: Annotated[float | None, OPERATION, Field(gt=0)] = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,6 +42,10 @@ _OWN_PARAMETERS = {
 """Request fields that are not parameters, and where each belongs."""
 
 _MAX_NESTING = 32
+_MAX_DIGITS = 100
+"""No model takes a longer number, and Python does not print one of more than 4300."""
+
+MAX_RUN_NAME_CHARS = 100
 
 
 def looks_secret(text: str) -> bool:
@@ -58,6 +63,26 @@ def valid_name(name: str) -> str:
     if name != name.strip() or not name.isprintable():
         raise ValueError("expected a name without control characters or surrounding white space")
     return name
+
+
+def valid_run_name(name: str) -> str:
+    """A name that can be part of a file's name."""
+    valid_name(name)
+    if "/" in name or "\\" in name:
+        raise ValueError("expected a name without `/` and `\\`: the run's file is named after it")
+    if len(name) > MAX_RUN_NAME_CHARS:
+        raise ValueError(
+            f"expected at most {MAX_RUN_NAME_CHARS} characters, got {len(name)}: "
+            "the run's file is named after it"
+        )
+    return name
+
+
+def valid_folder(folder: Path | None) -> Path | None:
+    """A folder's name that a file system can take."""
+    if folder is not None and "\0" in str(folder):
+        raise ValueError("expected the name of a folder, without the character U+0000")
+    return folder
 
 
 def valid_key_name(name: str | None) -> str | None:
@@ -133,8 +158,11 @@ def _check_json(value: object, *, path: str, depth: int) -> None:
     if depth > _MAX_NESTING:
         raise ValueError(f"`{path}` is nested more than {_MAX_NESTING} deep")
     match value:
-        case None | bool() | int():
+        case None | bool():
             return
+        case int():
+            if abs(value) >= 10**_MAX_DIGITS:
+                raise ValueError(f"`{path}` is a number of more than {_MAX_DIGITS} digits")
         case str():
             if looks_secret(value):
                 raise ValueError(

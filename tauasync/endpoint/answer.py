@@ -91,9 +91,7 @@ def parse_answer(
     return Answer(completion=completion, reports_usage=usage is not None)
 
 
-_BLOCK = re.compile(r"<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
-_UNCLOSED = re.compile(r"<think(?:ing)?>(.*)\Z", re.DOTALL)
-_UNOPENED = re.compile(r"\A(.*)</think(?:ing)?>\s*", re.DOTALL)
+_MARK = re.compile(r"<(?:(/)think(?:ing)?>\s*|think(?:ing)?>)")
 
 
 def split_think(content: str) -> tuple[str | None, str | None]:
@@ -107,18 +105,28 @@ def split_think(content: str) -> tuple[str | None, str | None]:
     """
     if "think" not in content:
         return content, None
+    said: list[str] = []
     thoughts: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        thoughts.append(match.group(1).strip())
-        return ""
-
-    said = _BLOCK.sub(keep, content)
-    said = _UNCLOSED.sub(keep, said)
-    said = _UNOPENED.sub(keep, said)
-    if not thoughts:
+    start, inside = 0, False
+    # One pass: a degenerate answer may hold any number of marks.
+    for mark in _MARK.finditer(content):
+        closes = bool(mark.group(1))
+        if inside and not closes:
+            continue
+        passage = content[start : mark.start()]
+        if closes:
+            thoughts.append("".join((*said, passage)).strip() if not inside else passage.strip())
+            said = said if inside else []
+        else:
+            said.append(passage)
+        start, inside = mark.end(), not closes
+    if start == 0:
         return content, None
-    return said, "\n".join(text for text in thoughts if text) or None
+    if inside:
+        thoughts.append(content[start:].strip())
+    else:
+        said.append(content[start:])
+    return "".join(said), "\n".join(text for text in thoughts if text) or None
 
 
 def read_usage(raw: Any) -> Usage | None:

@@ -33,6 +33,8 @@ from tauasync.jsonio import canonical, dumps, encode_struct
 from tauasync.types import MicroUsd, ToolSpec, Usage
 
 ORIGIN_HEADER = "x-tauasync-origin"
+_PLAIN = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
+"""What a header carries as it is."""
 
 LARGE_CHARS = 500_000
 """Requests from here on are encoded in a worker thread."""
@@ -240,7 +242,7 @@ class EndpointModel:
     def _headers(self, origin: Origin, key: str) -> dict[str, str]:
         headers: dict[str, str] = {}
         if self.endpoint.kind == "embedded":
-            headers[ORIGIN_HEADER] = quote(encode_struct(origin), safe="")
+            headers[ORIGIN_HEADER] = quote(encode_struct(origin), safe=_PLAIN)
         if self.endpoint.sends_idempotency_key:
             headers["idempotency-key"] = key
         return headers

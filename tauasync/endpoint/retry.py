@@ -10,6 +10,9 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from tauasync.errors import EndpointError, TransientError
 
+GROWTH = 4
+"""Factor between pauses: six attempts outlast a minute, as long as a server takes to restart."""
+
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -20,8 +23,8 @@ class RetryPolicy:
     Attributes:
         attempts: requests at most, the first one included.
         deadline_s: time on the wire and in back-off, all attempts together.
-        first_pause_s, longest_pause_s: the back-off doubles from one to the other; each pause
-            is drawn between half of it and the whole.
+        first_pause_s, longest_pause_s: the back-off grows by GROWTH from one to the other; each
+            pause is drawn between half of it and the whole.
     """
 
     attempts: int
@@ -59,7 +62,8 @@ def make_retrying(
         error = _error_of(state)
         if error is not None and error.retry_after_s is not None:
             return random.uniform(0, min(1.0, 0.1 * error.retry_after_s))
-        whole = min(policy.longest_pause_s, policy.first_pause_s * 2 ** (state.attempt_number - 1))
+        grown = policy.first_pause_s * GROWTH ** (state.attempt_number - 1)
+        whole = min(policy.longest_pause_s, grown)
         return random.uniform(whole / 2, whole)
 
     def is_over(state: RetryCallState) -> bool:

@@ -122,16 +122,15 @@ def _from_resets(headers: Mapping[str, str], now: float, tokens: int) -> float |
 
 
 def _until_date(text: str, now: float) -> float | None:
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
+    for read, spelled in ((parsedate_to_datetime, text), (datetime.fromisoformat, text.upper())):
         try:
-            moment = datetime.fromisoformat(text.upper())
-        except ValueError:
-            return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return _positive(moment.timestamp() - now)
+            moment = read(spelled)
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            return _positive(moment.timestamp() - now)
+        except (ValueError, OverflowError):
+            continue
+    return None
 
 
 def _number(text: str | None) -> float | None:

@@ -104,7 +104,8 @@ def max_answer_tokens(body: Mapping[str, Any]) -> int | None:
     """The bound on the answer a body asks for, in tokens; None where it asks for none."""
     for name in MAX_TOKENS_FIELDS:
         value = body.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
+        # Some servers take -1 for "as long as it likes": no bound.
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return value
     return None
 

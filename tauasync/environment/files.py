@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from tauasync.errors import DataError
+from tauasync.jsonio import MAX_LEVELS, is_deeper
 from tauasync.task import Task
+
+T = TypeVar("T")
 
 
 class DataFolder:
@@ -47,6 +50,8 @@ class DataFolder:
         """
         path = self.path / name
         try:
+            if path.exists() and not path.is_file():
+                raise DataError(f"{path}: expected a file, not a folder, pipe or device")
             content = path.read_bytes()
         except FileNotFoundError:
             raise DataError(f"{path}: no such file; the domain's data needs it") from None
@@ -73,8 +78,8 @@ class DataFolder:
             DataError: it is missing, unreadable or no TOML.
         """
         try:
-            return tomllib.loads(self.text(name))
-        except tomllib.TOMLDecodeError as error:
+            return _shallow(tomllib.loads(self.text(name)))
+        except (ValueError, RecursionError) as error:  # a number too long is a plain ValueError
             raise DataError(f"{self.path / name}: expected TOML: {error}") from error
 
     def json(self, name: str) -> Any:
@@ -110,6 +115,13 @@ class DataFolder:
     def _decode(self, name: str, kind: Any, expected: str) -> Any:
         content = self.read(name)
         try:
-            return msgspec.json.decode(content, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            decoded = msgspec.json.decode(content, type=kind)
+            return _shallow(decoded) if kind is Any else decoded
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise DataError(f"{self.path / name}: expected {expected}: {error}") from error
+
+
+def _shallow(value: T) -> T:
+    if is_deeper(value, MAX_LEVELS):
+        raise ValueError("nested too deeply")
+    return value

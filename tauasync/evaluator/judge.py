@@ -19,6 +19,9 @@ from tauasync.types import Message, Transcript
 VERSION = 1
 """Part of a run's fingerprint."""
 
+MAX_OPENINGS = 1000
+"""Places in a judge's answer at which JSON is looked for."""
+
 _ORDERS = """\
 You grade a finished customer-service conversation. You are given the conversation and a numbered \
 list of statements about how it should have gone, both as JSON. Decide for each statement whether \
@@ -65,7 +68,8 @@ def read_verdicts(text: str | None, assertions: tuple[str, ...]) -> tuple[Judged
     if found is None:
         raise JudgeError("the judge's answer holds no verdicts", raw=text)
     numbers = [entry.get("number") for entry in found if isinstance(entry, dict)]
-    if len(found) != len(assertions) or numbers != list(range(1, len(assertions) + 1)):
+    exact = all(type(number) is int for number in numbers)
+    if not exact or len(found) != len(assertions) or numbers != list(range(1, len(found) + 1)):
         raise JudgeError(
             f"the judge gave verdicts {numbers} for {len(assertions)} statements", raw=text
         )
@@ -97,12 +101,16 @@ def _last_verdicts(text: str) -> list[Any] | None:
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder()
     position = text.find("{")
-    while position != -1:
+    for _ in range(MAX_OPENINGS):
+        if position == -1:
+            return
         try:
             value, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            position = text.find("{", position + 1)
-            continue
-        if isinstance(value, dict):
-            yield value
+        except RecursionError:
+            return  # nested beyond any verdict; each further opening would be as deep
+        except ValueError:
+            end = position + 1
+        else:
+            if isinstance(value, dict):
+                yield value
         position = text.find("{", end)

@@ -12,7 +12,7 @@ from tauasync.evaluator.actions import check_actions
 from tauasync.evaluator.communicate import check_communicate
 from tauasync.evaluator.conduct import observe_conduct
 from tauasync.evaluator.verdict import JudgedAssertion, ScoreState, Verdict
-from tauasync.evaluator.world import check_world
+from tauasync.evaluator.world import Worlds, check_world
 from tauasync.task import Criteria, RewardBasis, Task
 from tauasync.types import Termination, Transcript
 
@@ -28,7 +28,7 @@ def score(
     task: Task,
     transcript: Transcript,
     termination: Termination,
-    fresh: Callable[[], AnyEnvironment],
+    worlds: Worlds,
 ) -> Verdict:
     """Score everything that needs no judge.
 
@@ -37,7 +37,7 @@ def score(
     come to its own end gets reward 0 at once, its sub-rewards saying how near it was.
 
     Args:
-        fresh: a new environment in the base state, of the episode's kind.
+        worlds: those of the task's domain and of the episode's kind.
 
     Raises:
         DataError: the task itself does not fit the domain.
@@ -46,13 +46,13 @@ def score(
     if criteria is None:
         reward = 1.0 if termination.is_regular else 0.0
         return Verdict(
-            conduct=observe_conduct(task, _own(task, transcript), fresh(), ()),
+            conduct=observe_conduct(task, _own(task, transcript), worlds.fresh(), ()),
             state=ScoreState.SCORED,
             reward=reward,
             premature=not termination.is_regular,
             note="the task has no evaluation criteria",
         )
-    verdict = _checked(task, criteria, transcript, fresh)
+    verdict = _checked(task, criteria, transcript, worlds)
     if not termination.is_regular:
         return msgspec.structs.replace(
             verdict,
@@ -97,16 +97,18 @@ def _checked(
     task: Task,
     criteria: Criteria,
     transcript: Transcript,
-    fresh: Callable[[], AnyEnvironment],
+    worlds: Worlds,
 ) -> Verdict:
-    world = check_world(task, transcript, fresh)
-    asked = fresh()
+    world = check_world(task, transcript, worlds)
+    asked = worlds.fresh()
     actions = check_actions(criteria.actions or (), transcript, _kinds(asked))
     told = check_communicate(criteria.communicate_info or (), transcript)
     factors: dict[RewardBasis, float] = {
         "ACTION": float(all(check.met for check in actions)),
         "COMMUNICATE": float(all(check.met for check in told)),
     }
+    if not criteria.nl_assertions:
+        factors["NL_ASSERTION"] = 1.0  # nothing to be judged
     if world.applicable:
         factors["DB"] = float(world.db_match)
         factors["ENV_ASSERTION"] = float(all(check.met for check in world.assertions))

@@ -37,14 +37,37 @@ class WorldChecks(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def check_world(
-    task: Task, transcript: Transcript, fresh: Callable[[], AnyEnvironment]
-) -> WorldChecks:
-    """Replay, build the gold worlds, compare, ask the assertions.
+class Worlds:
+    """The worlds of one domain, of one kind (solo or not).
+
+    The gold worlds of a task are built once: nothing changes them, comparing only reads.
+
+    Args:
+        fresh: a new environment in the domain's base state.
+    """
+
+    def __init__(self, fresh: Callable[[], AnyEnvironment]) -> None:
+        self.fresh = fresh
+        self._gold: dict[tuple[int, bool], tuple[Task, AnyEnvironment]] = {}
+
+    def gold(self, task: Task, *, synced: bool) -> AnyEnvironment:
+        """The world as the reference solution leaves it; to be read, not to be played in.
+
+        Raises:
+            DataError: the task does not fit the domain.
+        """
+        key = (id(task), synced)
+        if key not in self._gold:
+            self._gold[key] = (task, gold_world(task, self.fresh, synced=synced))
+        return self._gold[key][1]
+
+
+def check_world(task: Task, transcript: Transcript, worlds: Worlds) -> WorldChecks:
+    """Replay, compare with the gold worlds, ask the assertions.
 
     Args:
         transcript: the whole conversation, a task's history included.
-        fresh: a new environment in the domain's base state, of the episode's kind (solo or not).
+        worlds: those of the task's domain and of the episode's kind.
 
     Raises:
         DataError: the task itself does not fit the domain.
@@ -52,12 +75,12 @@ def check_world(
     criteria = task.evaluation_criteria
     if criteria is None or (criteria.actions is None and criteria.env_assertions is None):
         return WorldChecks(applicable=False, db_match=True, db_match_synced=True)
-    predicted = fresh()
+    predicted = worlds.fresh()
     predicted.prepare(task.initial_state)
     notes = predicted.replay(transcript, strict=False)
     predicted.sync()
-    matched = predicted.same_state(gold_world(task, fresh, synced=False))
-    matched_synced = predicted.same_state(gold_world(task, fresh, synced=True))
+    matched = predicted.same_state(worlds.gold(task, synced=False))
+    matched_synced = predicted.same_state(worlds.gold(task, synced=True))
     return WorldChecks(
         applicable=True,
         db_match=matched,

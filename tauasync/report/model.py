@@ -65,7 +65,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
         cached_share: of the prompt tokens; None without any.
         reasoning_share: of the completion tokens; None without any.
         estimated: completions whose usage a tokenizer counted.
-        from_cache: completions the response cache had.
+        from_cache: completions the response cache had and this run never paid for.
     """
 
     completions: int

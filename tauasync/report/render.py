@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tauasync.evaluator.verdict import CallCounts
 from tauasync.report.model import Counts, Group, Interval, Report, Tokens
+from tauasync.report.paired import FEWEST_DIFFERING
 from tauasync.report.recall import Share
 from tauasync.report.tables import add_row, new_table
 from tauasync.report.words import DASH, duration, moment, of, plain, share, usd
@@ -31,7 +32,7 @@ def report_view(report: Report) -> RenderableType:
     """The whole report: head, one line a group, then each group in detail."""
     parts: list[RenderableType] = [*_head(report), Text(""), _results(report)]
     if report.comparisons:
-        parts.append(_comparisons(report))
+        parts += [Text(""), _comparisons(report), Text("")]
     for group in report.groups:
         parts.extend(_details(group))
     return Stack(*parts)
@@ -90,8 +91,9 @@ def _comparisons(report: Report) -> RenderableType:
             "within noise" if one.within_noise else "beyond noise",
         )
     table.caption = Text(
-        "Mean over tasks scored for both, with its Student interval; "
-        "pairs are judged one by one, without correction for their number."
+        "Mean over tasks scored for both, with its Student interval; fewer than "
+        f"{FEWEST_DIFFERING} tasks that differ decide nothing. "
+        "Pairs are judged one by one, without correction for their number."
     )
     return table
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from tauasync.report.model import Cost
+if TYPE_CHECKING:  # `plain` serves every command, and most need no model of a report
+    from tauasync.report.model import Cost
 
 DASH = "–"
 

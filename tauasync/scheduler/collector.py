@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-THRESHOLDS = (50_000, 20, 100)
+THRESHOLDS = (10_000, 50, 100)
 """Objects between collections of the youngest generation, and how many of those pass between
 collections of the older ones."""
 

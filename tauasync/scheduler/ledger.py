@@ -17,12 +17,17 @@ class CappedLedger:
     Args:
         cap: micro-dollars.
         spent: what earlier sessions of the same run spent.
+
+    Attributes:
+        charged_at_bound: the part of this session's spending for requests that may have been
+            billed without a usable answer.
     """
 
     def __init__(self, cap: MicroUsd, *, spent: MicroUsd = 0) -> None:
         self.cap = cap
         self.spent = spent
         self.reserved: MicroUsd = 0
+        self.charged_at_bound: MicroUsd = 0
         self._changed = anyio.Event()
 
     async def reserve(self, amount: MicroUsd | None, model: str) -> CappedReservation:
@@ -69,6 +74,8 @@ class CappedReservation:
 
     def charge_bound(self) -> None:
         """Possibly billed without a usable answer: the bound is spent."""
+        if self._open:
+            self._ledger.charged_at_bound += self._amount
         self._end(self._amount)
 
     def release(self) -> None:

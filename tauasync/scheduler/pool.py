@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
 
 import anyio
-import anyio.lowlevel
 
 from tauasync.scheduler.control import RunControl
 
@@ -30,8 +29,6 @@ async def play_all(
     async with anyio.create_task_group() as group:
         for _ in range(open_episodes):
             group.start_soon(_work, queue, play, control)
-            # One at a time: hundreds of openings in one turn would hold the event loop up.
-            await anyio.lowlevel.checkpoint()
 
 
 async def _work(

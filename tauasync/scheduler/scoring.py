@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from tauasync.endpoint.completion import Completion, ModelClient, Origin
-from tauasync.environment.domain import AnyEnvironment
 from tauasync.errors import EndpointError, JudgeError
 from tauasync.evaluator.judge import judge_request, read_verdicts
 from tauasync.evaluator.reward import score, with_judgement
 from tauasync.evaluator.verdict import ScoreState, Verdict
+from tauasync.evaluator.world import Worlds
 from tauasync.task import Task
 from tauasync.types import Termination, Transcript
 
@@ -28,7 +28,7 @@ async def score_conversation(
     task: Task,
     transcript: Transcript,
     termination: Termination,
-    fresh: Callable[[], AnyEnvironment],
+    worlds: Worlds,
     judge: ModelClient | None,
     origin: Origin,
     on_completion: OnCompletion,
@@ -46,7 +46,7 @@ async def score_conversation(
         BudgetExhausted, RunStopping: nothing may be sent now; the verdict is still to be made.
         DataError: the task does not fit the domain.
     """
-    verdict = score(task=task, transcript=transcript, termination=termination, fresh=fresh)
+    verdict = score(task=task, transcript=transcript, termination=termination, worlds=worlds)
     criteria = task.evaluation_criteria
     if verdict.state is not ScoreState.JUDGE_PENDING or criteria is None:
         return verdict

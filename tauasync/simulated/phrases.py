@@ -15,8 +15,8 @@ _ASK = "Please do this on your device now: "
 _SETTLED = "your request is settled"
 _HAND_OVER = "handing you over to a human"
 _GIVE_UP = "leaving everything as it is"
-_DID = "I did that. Now it says: "
-_FAILED = "I tried, but it does not take it. It says: "
+_DID = "I did that, and I see: "
+_FAILED = "I tried, but it does not take it. I see: "
 _WITH = " with {"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECODER = json.JSONDecoder()
@@ -56,12 +56,17 @@ def small_talk() -> str:
 
 
 def report(results: Sequence[str], *, arrived: bool) -> str:
-    """What the user says after an action.
+    """What the user says after an action: in its own words, never the tool's output as it is.
 
     Args:
         arrived: whether the action was carried out at all, whatever came of it.
     """
-    return (_DID if arrived else _FAILED) + " / ".join(results)
+    return (_DID if arrived else _FAILED) + "; ".join(map(_retold, results))
+
+
+def _retold(result: str) -> str:
+    lines = [line.strip() for line in result.splitlines() if line.strip()]
+    return ", and ".join(line.replace(": ", " is ").rstrip(".") for line in lines).lower()
 
 
 def never_arrived(text: str) -> bool:

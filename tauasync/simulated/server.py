@@ -97,10 +97,10 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         listener.bind((host, port))
         listener.listen(BACKLOG_CONNECTIONS)
-    except OSError as error:
+    except (OSError, OverflowError, ValueError) as error:  # a port or host that is none at all
         listener.close()
         raise ConfigError(
-            f"cannot listen on {host}:{port}: {error.strerror}",
+            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}",
             hint="choose another --port (0 takes any free one) or --host",
         ) from error
     with listener:

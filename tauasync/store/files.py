@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def find_runs(folder: Path) -> list[Path]:
     found = []
     with suppress(OSError):
         for path in folder.iterdir():
-            header = _header(path) if path.suffix == SUFFIX else None
+            header = _header(path) if path.suffix == SUFFIX and path.is_file() else None
             if header is not None and _is_run(header):
                 found.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(found, reverse=True)]
@@ -78,14 +79,20 @@ def sqlite_uri(path: Path, mode: str) -> str:
 
 def _header(path: Path) -> bytes | None:
     try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise RunFileError(f"{path}: is a folder, not a run database\n  {_offer(path)}")
+        if not stat.S_ISREG(mode):
+            # Opening a pipe or a device may wait for ever.
+            raise ForeignRunError(f"{path}: is a pipe or a device, so it is no run database")
         with path.open("rb") as file:
             return file.read(100)
     except FileNotFoundError:
         return None
-    except IsADirectoryError:
-        raise RunFileError(f"{path}: is a folder, not a run database\n  {_offer(path)}") from None
     except OSError as error:
         raise RunFileError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise RunFileError(f"{path}: is no name of a file: {error}") from error
 
 
 def _is_run(header: bytes) -> bool:

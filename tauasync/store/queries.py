@@ -42,6 +42,7 @@ ATTEMPTS = (
     " error FROM episode WHERE cell_id = ? ORDER BY attempt"
 )
 LEDGER = "SELECT * FROM completion WHERE episode_id = ? ORDER BY id"
+JUDGE_KEYS = "SELECT key FROM completion WHERE episode_id = ? AND role = 'judge'"
 VERDICT = "SELECT details FROM verdict WHERE episode_id = ?"
 
 PLANNED = (
@@ -58,7 +59,7 @@ PLANNED = (
 USAGE = (
     f"SELECT {_GROUP}, completion.role, episode.outcome = 'finished' AS counted,"
     " completion.model, model_answered, provider, system_fingerprint,"
-    " count(*) AS completions, sum(from_cache) AS from_cache,"
+    " count(*) AS completions, sum(from_cache AND NOT completion.paid) AS from_cache,"
     " sum(cost_microusd IS NULL) AS unpriced, coalesce(sum(cost_microusd), 0) AS cost,"
     f" coalesce(sum(CASE WHEN {_PAID_HERE} THEN cost_microusd ELSE 0 END), 0) AS paid,"
     f" sum(cost_microusd IS NULL AND {_PAID_HERE}) AS paid_unpriced,"
@@ -83,6 +84,10 @@ RUNNING = (
 PAID = (
     "SELECT coalesce(sum(cost_microusd), 0) AS paid, count(*) - count(cost_microusd) AS unpriced"
     f" FROM completion WHERE {_PAID_HERE}"
+)
+CHARGED = (
+    "SELECT coalesce(sum(json_extract(data, '$.charged_at_bound_microusd')), 0) AS charged"
+    " FROM event WHERE kind = 'sweep_ended'"
 )
 ERRORS = (
     "SELECT coalesce(json_extract(error, '$[0].kind'), '?') AS kind, outcome,"

@@ -8,16 +8,18 @@ answer and should be left soon. Memory is that of one row.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import msgspec
 
 from tauasync.errors import RunFileError
 from tauasync.evaluator.verdict import Verdict
 from tauasync.grid.cell import Cell
+from tauasync.jsonio import clean_text
 from tauasync.store import queries
 from tauasync.store.failures import damaged, sqlite_failure
 from tauasync.store.files import check_version, open_sqlite, recognise
@@ -29,6 +31,7 @@ from tauasync.store.rows import (
     cell_from,
     manifest_from,
     message_from,
+    sound,
     verdict_from,
 )
 from tauasync.store.schema import SCHEMA_VERSION
@@ -54,6 +57,11 @@ from tauasync.store.views import (
     UsageRow,
 )
 from tauasync.types import MicroUsd, Termination, Transcript
+
+T = TypeVar("T")
+
+_UNDECODABLE = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
+"""What the decoders raise on values of the wrong type, shape or depth."""
 
 
 class RunReader:
@@ -99,12 +107,16 @@ class RunReader:
     def run(self) -> RunInfo:
         """The run's identity."""
         row = self._one("SELECT run_id, created_at FROM run")
-        return RunInfo(
-            run_id=row["run_id"],
-            created_at=row["created_at"],
-            schema=self.schema,
-            manifest=self.manifest(),
-        )
+        manifest = self.manifest()
+        with self._decoding("run", 1):
+            return sound(
+                RunInfo(
+                    run_id=row["run_id"],
+                    created_at=row["created_at"],
+                    schema=self.schema,
+                    manifest=manifest,
+                )
+            )
 
     def manifest(self) -> Manifest:
         """What the run is."""
@@ -123,21 +135,20 @@ class RunReader:
 
     def cells(self) -> Iterator[tuple[int, Cell]]:
         """Every planned cell with its id, in order of play."""
-        for row in self._rows(queries.CELLS):
-            yield row["id"], cell_from(row)
+        return self._made("cell", _numbered_cell, queries.CELLS)
 
     def open_cells(self) -> list[tuple[int, Cell]]:
         """Every cell that is neither played nor running, in order of play."""
-        return [(row["id"], cell_from(row)) for row in self._rows(queries.OPEN_CELLS)]
+        return list(self._made("cell", _numbered_cell, queries.OPEN_CELLS))
 
     def cell(self, cell_id: int) -> Cell | None:
         """One cell, None where there is none of that id."""
-        found = next(self._rows(queries.CELL, (cell_id,)), None)
-        return None if found is None else cell_from(found)
+        return next(self._made("cell", cell_from, queries.CELL, (cell_id,)), None)
 
     def cells_of_task(self, task_id: str) -> list[tuple[int, Cell]]:
         """The cells of a task, in order of play."""
-        return [(row["id"], cell_from(row)) for row in self._rows(queries.TASK_CELLS, (task_id,))]
+        named = (clean_text(task_id),)  # as it was stored
+        return list(self._made("cell", _numbered_cell, queries.TASK_CELLS, named))
 
     def finished(self) -> Iterator[Ended]:
         """Every finished episode."""
@@ -153,11 +164,7 @@ class RunReader:
 
     def attempts(self, cell_id: int) -> list[Attempt]:
         """The attempts at a cell, first to last."""
-        found = []
-        for row in self._rows(queries.ATTEMPTS, (cell_id,)):
-            with self._decoding("episode", row["id"]):
-                found.append(attempt_from(row))
-        return found
+        return list(self._made("episode", attempt_from, queries.ATTEMPTS, (cell_id,)))
 
     def transcript(self, episode_id: int) -> Transcript:
         """The conversation of an episode."""
@@ -167,13 +174,16 @@ class RunReader:
         """The conversation of an episode, item by item."""
         for row in self._rows(SELECT_MESSAGES, (episode_id,)):
             with self._decoding("message", episode_id):
-                item = message_from(row)
-            yield TimedItem(idx=row["idx"], at=row["at"], item=item)
+                item = sound(TimedItem(idx=row["idx"], at=row["at"], item=message_from(row)))
+            yield item
 
     def ledger(self, episode_id: int) -> Iterator[LedgerRow]:
         """The completions of an episode, in order of arrival."""
-        for row in self._rows(queries.LEDGER, (episode_id,)):
-            yield ledger_from(row)
+        return self._made("completion", ledger_from, queries.LEDGER, (episode_id,))
+
+    def judge_keys(self, episode_id: int) -> frozenset[str]:
+        """Cache keys of the judge's answers that are in the ledger of an episode."""
+        return frozenset(row["key"] for row in self._rows(queries.JUDGE_KEYS, (episode_id,)))
 
     def verdict(self, episode_id: int) -> Verdict | None:
         """The verdict on an episode, None where there is none."""
@@ -187,15 +197,11 @@ class RunReader:
 
     def planned(self) -> Iterator[PlannedCell]:
         """Every planned cell with what came of it, in order of play."""
-        for row in self._rows(queries.PLANNED):
-            with self._decoding("cell", row["id"]):
-                planned = planned_from(row)
-            yield planned
+        return self._made("cell", planned_from, queries.PLANNED)
 
     def usage(self) -> Iterator[UsageRow]:
         """Completions added up by group of cells, role and answering model."""
-        for row in self._rows(queries.USAGE):
-            yield usage_from(row)
+        return self._made("completions of domain", usage_from, queries.USAGE)
 
     # ---- for the status
 
@@ -203,7 +209,8 @@ class RunReader:
         """Planned cells by state, every state named."""
         counts = dict.fromkeys(CellStatus, 0)
         for row in self._rows("SELECT status, count(*) AS cells FROM cell GROUP BY status"):
-            counts[CellStatus(row["status"])] = row["cells"]
+            with self._decoding("status of a cell:", row["status"]):
+                counts[CellStatus(row["status"])] = row["cells"]
         return counts
 
     def unscored_count(self) -> int:
@@ -212,12 +219,16 @@ class RunReader:
 
     def running(self) -> list[RunningCell]:
         """Episodes in progress, the oldest first."""
-        return [running_from(row) for row in self._rows(queries.RUNNING)]
+        return list(self._made("cell", running_from, queries.RUNNING))
 
     def paid(self) -> tuple[MicroUsd, int]:
         """What completions have cost this run, and how many paid ones have no known price."""
         row = self._one(queries.PAID)
         return int(row["paid"]), int(row["unpriced"])
+
+    def charged_at_bound(self) -> MicroUsd:
+        """What earlier sessions set against the budget for requests without a usable answer."""
+        return int(self._one(queries.CHARGED)["charged"])
 
     def errors(self) -> list[ErrorClass]:
         """Attempts that left their cell open, by kind of their first error."""
@@ -229,18 +240,29 @@ class RunReader:
 
     def events(self, last: int) -> list[EventRow]:
         """The latest events, oldest first."""
-        found = []
-        for row in self._rows(queries.EVENTS, (last,)):
-            with self._decoding("event", row["id"]):
-                found.append(event_from(row))
-        return found[::-1]
+        return list(self._made("event", event_from, queries.EVENTS, (last,)))[::-1]
 
     # ---- underneath
 
     def _ended(self, query: str) -> Iterator[Ended]:
         for row in self._rows(query):
-            termination = Termination(row["termination"])
-            yield Ended(row["episode_id"], row["id"], cell_from(row), termination)
+            with self._decoding("episode", row["episode_id"]):
+                termination = Termination(row["termination"])
+                ended = Ended(row["episode_id"], row["id"], cell_from(row), termination)
+            yield ended
+
+    def _made(
+        self,
+        table: str,
+        make: Callable[[sqlite3.Row], T],
+        sql: str,
+        parameters: Sequence[Value] = (),
+    ) -> Iterator[T]:
+        """What is made of each row; the first column of a row names it where it is damaged."""
+        for row in self._rows(sql, parameters):
+            with self._decoding(table, row[0]):
+                made = make(row)
+            yield made
 
     def _one(self, sql: str) -> sqlite3.Row:
         row = next(self._rows(sql), None)
@@ -257,10 +279,10 @@ class RunReader:
             raise _failure(self.path, error) from error
 
     @contextmanager
-    def _decoding(self, table: str, row_id: int) -> Iterator[None]:
+    def _decoding(self, table: str, row_id: Value) -> Iterator[None]:
         try:
             yield
-        except (ValueError, msgspec.DecodeError, msgspec.ValidationError) as error:
+        except (*_UNDECODABLE, msgspec.DecodeError) as error:
             raise damaged(self.path, f"{table} {row_id} cannot be decoded: {error}") from error
 
 
@@ -279,7 +301,11 @@ def _open(path: Path) -> tuple[sqlite3.Connection, int]:
         if _log(path).exists():
             raise _failure(path, error) from error
         connection = open_sqlite(path, "immutable")
-        version = _version(connection)
+        try:
+            version = _version(connection)
+        except sqlite3.DatabaseError as still:
+            connection.close()
+            raise _failure(path, still) from still
     except sqlite3.DatabaseError as error:
         connection.close()
         raise _failure(path, error) from error
@@ -287,6 +313,10 @@ def _open(path: Path) -> tuple[sqlite3.Connection, int]:
         connection.close()
         raise
     return connection, version
+
+
+def _numbered_cell(row: sqlite3.Row) -> tuple[int, Cell]:
+    return row["id"], cell_from(row)
 
 
 def _version(connection: sqlite3.Connection) -> int:

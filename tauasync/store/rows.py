@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TypeAlias
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -15,6 +17,7 @@ from tauasync.types import Message, Mode, ToolCall, ToolMessage, TranscriptItem
 
 Value: TypeAlias = str | int | float | None
 Row: TypeAlias = tuple[Value, ...]
+S = TypeVar("S", bound=msgspec.Struct)
 
 MAX_INTEGER = 2**53
 """Greater numbers (an endpoint's broken usage) are cut to it: sums stay within SQLite's 64 bits."""
@@ -75,10 +78,30 @@ END_CELL = (
     " AND status = 'running'"
 )
 CONFIGURE = "UPDATE run SET config = ?, fingerprint = ?"
+REGRADE = "UPDATE run SET grading_version = ?"
 INTERRUPT_EPISODES = (
     "UPDATE episode SET outcome = 'interrupted' WHERE outcome = 'running' AND outcome <> 'finished'"
 )
 REOPEN_CELLS = "UPDATE cell SET status = 'pending' WHERE status = 'running'"
+
+
+def sound(value: S) -> S:
+    """The value, if its fields have their types: SQLite lets any column hold anything.
+
+    Raises:
+        ValidationError: one has not; names it.
+    """
+    return msgspec.convert(msgspec.structs.asdict(value), type(value))
+
+
+def checked(make: Callable[[sqlite3.Row], S]) -> Callable[[sqlite3.Row], S]:
+    """Have what is made of a row checked by `sound`."""
+
+    @wraps(make)
+    def make_sound(row: sqlite3.Row) -> S:
+        return sound(make(row))
+
+    return make_sound
 
 
 def cell_row(position: int, cell: Cell, features: dict[str, str | int]) -> Row:
@@ -97,6 +120,7 @@ def cell_row(position: int, cell: Cell, features: dict[str, str | int]) -> Row:
     )
 
 
+@checked
 def cell_from(row: sqlite3.Row) -> Cell:
     """The cell of a row that holds `CELL_COLUMNS`."""
     return Cell(
@@ -127,6 +151,7 @@ def run_row(run_id: str, manifest: Manifest, created_at: float) -> Row:
     )
 
 
+@checked
 def manifest_from(row: sqlite3.Row) -> Manifest:
     """What `run_row` wrote."""
     return Manifest(
@@ -162,6 +187,7 @@ def message_row(episode_id: int, idx: int, item: TranscriptItem, at: float) -> R
     return (episode_id, idx, item.role, said, calls, thought, None, None, None, None, at)
 
 
+@checked
 def message_from(row: sqlite3.Row) -> TranscriptItem:
     """The transcript item of a row of `SELECT_MESSAGES`."""
     if row["role"] == "tool":

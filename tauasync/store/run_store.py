@@ -17,7 +17,7 @@ from anyio import to_thread
 from msgspec import structs
 
 from tauasync import __version__
-from tauasync.errors import StorageError, TauasyncError
+from tauasync.errors import RunFileError, StorageError, TauasyncError
 from tauasync.evaluator.verdict import Verdict
 from tauasync.grid.cell import Cell
 from tauasync.jsonio import Json, clean_text
@@ -70,6 +70,7 @@ class RunStore:
         self._writer = writer
         self._clock = clock
         self._episode_ids = count(first_episode)
+        self._identity = _identity(path)
 
     @classmethod
     @asynccontextmanager
@@ -153,8 +154,9 @@ class RunStore:
 
         Raises:
             RunFileError: the cell is unknown, running or already played.
-            StorageError: the disk is nearly full, or failed.
+            StorageError: the disk is nearly full, or failed; the file is not in its place.
         """
+        self.check_place()
         if (free := self.free_bytes()) < MIN_FREE_BYTES:
             raise StorageError(
                 f"{self.path}: only {free // 2**20} MB are left on its disk, "
@@ -227,6 +229,18 @@ class RunStore:
         )
         self.manifest = structs.replace(self.manifest, config=config, fingerprint=fingerprint)
 
+    async def regrade(self, grading_version: int) -> None:
+        """Note that all verdicts are now those of another version of the evaluator."""
+        data = {"grading_version": grading_version}
+        row = rows.event_row("regraded", data, None, self._clock())
+        await self._writer.change(
+            (
+                Statement(rows.REGRADE, (grading_version,)),
+                Statement(rows.INSERT_EVENT, row),
+            )
+        )
+        self.manifest = structs.replace(self.manifest, grading_version=grading_version)
+
     async def add_cells(self, cells: Sequence[Cell], *, features: Features | None = None) -> int:
         """Extend the grid by the cells it does not have yet; returns how many those are."""
         refuse_duplicates(cells)
@@ -264,6 +278,26 @@ class RunStore:
         """The conversation of an episode."""
         return await self._read(lambda reader: reader.transcript(episode_id))
 
+    async def judge_keys(self, episode_id: int) -> frozenset[str]:
+        """Cache keys of the judge's answers that are in the ledger of an episode."""
+        return await self._read(lambda reader: reader.judge_keys(episode_id))
+
+    async def verdict(self, episode_id: int) -> Verdict | None:
+        """The verdict on an episode, None where there is none."""
+        return await self._read(lambda reader: reader.verdict(episode_id))
+
+    def check_place(self) -> None:
+        """Make sure that what is written still goes to the file of that name.
+
+        Raises:
+            StorageError: it was moved, deleted or replaced.
+        """
+        if _identity(self.path) != self._identity:
+            raise StorageError(
+                f"{self.path}: was moved, deleted or replaced while the run was being written\n"
+                "  bring it back under its name, then `tauasync resume`"
+            )
+
     def free_bytes(self) -> int:
         """Room left on the run's disk."""
         try:
@@ -293,8 +327,21 @@ def _session(taken_back: int) -> dict[str, Json]:
     }
 
 
-def _make_folder(folder: Path) -> None:
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file a name leads to; None where to none."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _make_folder(folder: Path) -> None:
+    # Part by part: `parents=True` recurses, and a path may have more parts than the stack allows.
+    try:
+        for part in reversed((folder, *folder.parents)):
+            part.mkdir(exist_ok=True)
     except OSError as error:
         raise storage_error(folder, error) from error
+    except ValueError as error:
+        raise RunFileError(f"{folder}: cannot be the name of a folder: {error}") from error

@@ -23,7 +23,7 @@ CREATE TABLE run (
   fingerprint TEXT NOT NULL, -- sha256 hex over the configuration keys that decide results
   data_fingerprints TEXT NOT NULL, -- JSON object: domain -> sha256 hex of its data files
   prices TEXT NOT NULL, -- JSON: the price table behind cost_microusd, and its source
-  grading_version INTEGER NOT NULL, -- version of the evaluator when the run was created
+  grading_version INTEGER NOT NULL, -- version of the evaluator when the run was created or rescored
   simulated INTEGER NOT NULL -- 1 where any model is played by the embedded endpoint: a dry run
 );
 

@@ -42,7 +42,7 @@ def create_file(
         StorageError: it cannot be written.
     """
     refuse_existing(path)
-    draft = path.with_name(f".{path.name}.creating")
+    draft = _draft(path)
     try:
         draft.unlink(missing_ok=True)
         with closing(open_sqlite(draft, "rwc")) as connection:
@@ -75,6 +75,7 @@ def prepare_file(path: Path, migrations: Sequence[str] = MIGRATIONS) -> int:
         StorageError: it cannot be written.
     """
     recognise(path)
+    refuse_second_name(path)
     try:
         with closing(open_sqlite(path, "rw")) as connection:
             problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -100,9 +101,21 @@ def take_back(connection: sqlite3.Connection) -> int:
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise RunFileError where something of that name exists."""
-    if path.exists() or path.is_symlink():
-        raise _exists(path)
+    """Raise where something of that name exists, or none ever can.
+
+    Raises:
+        RunFileError: there is something.
+        StorageError: the name is too long, or a folder on the way cannot be entered.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise storage_error(path, error) from error
+    except ValueError as error:
+        raise RunFileError(f"{path}: cannot be the name of a file: {error}") from error
+    raise _exists(path)
 
 
 def _exists(path: Path) -> RunFileError:
@@ -110,6 +123,33 @@ def _exists(path: Path) -> RunFileError:
         f"{path}: exists already and is not overwritten\n"
         f"  go on with it (`tauasync resume {path}`), or name another file with --out"
     )
+
+
+def refuse_second_name(path: Path) -> None:
+    """Raise where a run database has hard links: a run is locked by its name.
+
+    The caller holds the lock of `path`.
+
+    Raises:
+        RunFileError: it has.
+        StorageError: a second name left by a crash cannot be removed.
+    """
+    draft = _draft(path)
+    try:
+        if draft.exists() and draft.samefile(path):
+            draft.unlink()  # `create_file` died between giving the name and taking the draft's
+        names = path.stat().st_nlink
+    except OSError as error:
+        raise storage_error(path, error) from error
+    if names > 1:
+        raise RunFileError(
+            f"{path}: has {names} names (hard links), and under each another process could write\n"
+            f"  make it a file of its own: cp {path} COPY && mv COPY {path}"
+        )
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.creating")
 
 
 def refuse_duplicates(cells: Sequence[Cell]) -> None:

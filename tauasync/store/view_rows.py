@@ -9,7 +9,7 @@ import msgspec
 from tauasync.evaluator.verdict import Conduct, ScoreState
 from tauasync.jsonio import loads
 from tauasync.store.records import CellStatus, ErrorRecord, Outcome
-from tauasync.store.rows import cell_from
+from tauasync.store.rows import cell_from, checked
 from tauasync.store.views import (
     ActionResult,
     Attempt,
@@ -31,6 +31,7 @@ class _Checks(msgspec.Struct, frozen=True):
     conduct: Conduct = Conduct()
 
 
+@checked
 def planned_from(row: sqlite3.Row) -> PlannedCell:
     """A row of `queries.PLANNED`."""
     return PlannedCell(
@@ -43,6 +44,7 @@ def planned_from(row: sqlite3.Row) -> PlannedCell:
     )
 
 
+@checked
 def _played(row: sqlite3.Row) -> Played:
     state, details, match = row["state"], row["details"], row["db_match"]
     checks = _Checks() if details is None else msgspec.json.decode(details, type=_Checks)
@@ -64,6 +66,7 @@ def _played(row: sqlite3.Row) -> Played:
     )
 
 
+@checked
 def _usage(row: sqlite3.Row) -> Usage:
     return Usage(
         prompt=row["prompt_tokens"],
@@ -75,6 +78,7 @@ def _usage(row: sqlite3.Row) -> Usage:
     )
 
 
+@checked
 def usage_from(row: sqlite3.Row) -> UsageRow:
     """A row of `queries.USAGE`."""
     return UsageRow(
@@ -102,6 +106,7 @@ def usage_from(row: sqlite3.Row) -> UsageRow:
     )
 
 
+@checked
 def ledger_from(row: sqlite3.Row) -> LedgerRow:
     """A row of `queries.LEDGER`."""
     return LedgerRow(
@@ -116,6 +121,7 @@ def ledger_from(row: sqlite3.Row) -> LedgerRow:
     )
 
 
+@checked
 def running_from(row: sqlite3.Row) -> RunningCell:
     """A row of `queries.RUNNING`."""
     return RunningCell(
@@ -128,6 +134,7 @@ def running_from(row: sqlite3.Row) -> RunningCell:
     )
 
 
+@checked
 def attempt_from(row: sqlite3.Row) -> Attempt:
     """A row of `queries.ATTEMPTS`."""
     ended = row["termination"]
@@ -145,6 +152,7 @@ def attempt_from(row: sqlite3.Row) -> Attempt:
     )
 
 
+@checked
 def error_class_from(row: sqlite3.Row) -> ErrorClass:
     """A row of `queries.ERRORS`."""
     return ErrorClass(
@@ -156,6 +164,7 @@ def error_class_from(row: sqlite3.Row) -> ErrorClass:
     )
 
 
+@checked
 def event_from(row: sqlite3.Row) -> EventRow:
     """A row of `queries.EVENTS`."""
     data = loads(row["data"])

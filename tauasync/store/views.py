@@ -88,7 +88,7 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         counted: whether they belong to finished episodes; else to attempts that came to nothing.
-        from_cache: completions that were not paid this time.
+        from_cache: completions that the cache had and this run never paid for.
         unpriced: completions without a known price.
         cost: of the priced ones, paid or not.
         paid: of the priced ones that were paid in this run.

@@ -139,7 +139,7 @@ def test_a_missing_key_and_a_dead_address_are_found_before_a_run_file_is_made(
     arguments = ("run", str(config), "--out", str(run))
     refused(capsys, *arguments, code=2, mentions=("TAUASYNC_TEST_NO_SUCH_KEY",))
     no_key = (*arguments, "--set", "endpoints.real.api_key_env=")
-    refused(capsys, *no_key, code=7, mentions=("127.0.0.1:9",))
+    refused(capsys, *no_key, code=5, mentions=("127.0.0.1:9",))
     assert not run.exists()
 
 

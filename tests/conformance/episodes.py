@@ -18,6 +18,7 @@ from tauasync.episode.drive import EpisodeResult, Happening, play
 from tauasync.episode.step import Limits
 from tauasync.evaluator.reward import needs_judge, score, with_judgement
 from tauasync.evaluator.verdict import JudgedAssertion, ScoreState, Verdict
+from tauasync.evaluator.world import Worlds
 from tauasync.task import Criteria, Task
 from tauasync.types import Message, Requestor, ToolCall, ToolMessage, Transcript, TranscriptItem
 
@@ -34,7 +35,7 @@ def check_record(record: Record, domain: Domain) -> Iterator[str]:
             task=task,
             transcript=result.transcript,
             termination=result.termination,
-            fresh=_fresh(record, domain),
+            worlds=Worlds(_fresh(record, domain)),
         ),
     )
     if "exception" in record:

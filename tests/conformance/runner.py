@@ -96,6 +96,8 @@ def run_file(path: Path, bench: Bench) -> Report:
     except Exception as error:  # noqa: BLE001 - one unreadable file must not hide the others
         why = f"raised {type(error).__name__}: {error}"
         outcomes.append(Outcome(record="the file itself", reasons=(why,)))
+    if not outcomes:
+        outcomes = [Outcome(record="-", reasons=("the file holds no records",))]
     failed = tuple(outcome for outcome in outcomes if outcome.reasons)
     return Report(
         file=path.name,

@@ -119,6 +119,13 @@ def test_marked_thoughts_are_no_content(content: str, said: str, thought: str | 
     assert split_think(content) == (said, thought)
 
 
+@pytest.mark.parametrize("unit", ["<think>", "</think>", "<think>a</think>", "think ", "<think> "])
+def test_any_number_of_marks_is_read_in_one_pass(unit: str) -> None:
+    said, _ = split_think(unit * 200_000)
+    assert said is not None
+    assert "<" not in said
+
+
 def test_marked_thoughts_stay_where_the_profile_says_so() -> None:
     assert read(answer("<think>a</think>b"), strip_think=False).content == "<think>a</think>b"
 

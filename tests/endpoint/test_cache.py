@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ async def test_what_was_put_is_found_and_stays(tmp_path: Path) -> None:
 async def test_put_returns_after_the_commit(tmp_path: Path) -> None:
     async with ResponseCache(tmp_path) as cache:
         await cache.put(KEY, "m", completion())
-        with sqlite3.connect(tmp_path / "cache.db") as db:
+        with closing(sqlite3.connect(tmp_path / "cache.db")) as db, db:
             assert db.execute("select count(*) from Cache").fetchone() == (1,)
 
 
@@ -90,7 +91,7 @@ async def test_an_answer_of_another_model_or_request_is_refused(
         assert await cache.get(KEY, "b") is None
         assert cache.statistics().refused == 1
     assert "'a'" in caplog.text
-    with sqlite3.connect(tmp_path / "cache.db") as db:
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as db, db:
         db.execute("update Cache set key = ?", (OTHER,))
     async with ResponseCache(tmp_path) as cache:
         assert await cache.get(OTHER, "a") is None
@@ -115,7 +116,7 @@ async def test_a_pickle_in_a_row_is_a_miss_and_never_runs(
     async with ResponseCache(folder) as cache:
         await cache.put(KEY, "m", completion())
     (folder / "evil.val").write_bytes(pickle.dumps(Bomb(mark)))
-    with sqlite3.connect(folder / "cache.db") as db:
+    with closing(sqlite3.connect(folder / "cache.db")) as db, db:
         db.execute("update Cache set mode = ?, value = ?", (mode, pickle.dumps(Bomb(mark))))
         if mode in (2, 3):
             db.execute("update Cache set filename = 'evil.val', value = null")
@@ -136,7 +137,7 @@ def test_the_bomb_would_have_gone_off_in_a_plain_cache(tmp_path: Path) -> None:
     mark = tmp_path / "exploded"
     with diskcache.Cache(str(tmp_path / "c")) as cache:
         cache[KEY] = b"x"
-        with sqlite3.connect(tmp_path / "c" / "cache.db") as db:
+        with closing(sqlite3.connect(tmp_path / "c" / "cache.db")) as db, db:
             db.execute("update Cache set mode = 4, value = ?", (pickle.dumps(Bomb(mark)),))
         cache.get(KEY)
     assert mark.exists()

@@ -138,7 +138,7 @@ def test_back_off_grows_and_is_bounded() -> None:
     server = Server(reply({}, status=500))
     failure(server, attempts=12, call_deadline_s=10_000)
     for index, gap in enumerate(server.gaps):
-        whole = min(60.0, 0.5 * 2**index)
+        whole = min(60.0, 0.5 * 4**index)
         assert whole / 2 <= gap <= whole + 1e-6
 
 

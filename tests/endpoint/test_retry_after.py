@@ -88,6 +88,20 @@ def test_error_bodies(error: Any, seconds: float | None) -> None:
     assert retry_after_s({}, error, NOW) == (None if seconds is None else pytest.approx(seconds))
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Fri, 31 Dec 99999999999999999999 23:59:59 GMT",
+        "Fri, 99 Zzz 2026 07:01:00 GMT",
+        "0001-01-01T00:00:00+23:59",
+        "9999-12-31T23:59:59-23:59",
+    ],
+)
+def test_an_absurd_date_is_no_wish_or_a_long_one_and_never_a_failure(date: str) -> None:
+    told = retry_after_s({"retry-after": date}, None, NOW)
+    assert told is None or told > 0
+
+
 def test_a_header_wins_over_the_body() -> None:
     assert retry_after_s({"retry-after": "5"}, {"retry_after": 9}, NOW) == 5.0
 

@@ -80,6 +80,9 @@ def test_verdicts_are_found_in_fences_and_prose(text: str) -> None:
         '{"verdicts": [{"number": 1, "met": true}, {"number": 1, "met": true}]}',
         '{"verdicts": [{"number": 1, "met": "yes"}, {"number": 2, "met": true}]}',
         '{"verdicts": [1, 2]}',
+        '{"verdicts": [{"number": true, "met": true}, {"number": 2.0, "met": true}]}',
+        '{"a":' * 50_000,
+        "{" * 50_000,
     ],
 )
 def test_anything_but_one_boolean_for_each_statement_is_an_error_never_a_pass(

@@ -162,6 +162,35 @@ async def test_a_stop_sends_nothing_more_even_for_calls_that_wait_to_be_repeated
         assert reader.counts()[CellStatus.PENDING] == 6
 
 
+async def test_what_may_have_been_billed_counts_against_the_cap_in_every_later_session(
+    tmp_path: Path,
+) -> None:
+    price = {"input": 2.0, "output": 8.0}
+    models = {
+        n: {"endpoint": "sim", "price": price, "parameters": {"max_tokens": 100}}
+        for n in ("oracle", "scripted", "judge")
+    }
+    # Every answer fails on the server's side: nothing is ever settled, each request is charged.
+    fault = {"what": "status", "status": 500, "times": "always"}
+    config = configure(
+        tmp_path,
+        models=models,
+        budget={"usd": 0.05},
+        endpoints={"sim": {"kind": "embedded", "attempts": 2, "faults": [fault]}},
+        domains=[{**TELECOM}],
+    )
+    run = tmp_path / "run.sqlite"
+    first = await swept(config, run)
+    assert first.reason is StopReason.BUDGET
+    with RunReader(run) as reader:
+        charged = reader.charged_at_bound()
+    assert 0 < charged <= 50_000
+    second = await swept(config, run)
+    assert second.reason is StopReason.BUDGET
+    with RunReader(run) as reader:
+        assert charged <= reader.charged_at_bound() <= 50_000
+
+
 async def test_what_was_paid_stays_paid_when_a_kill_loses_its_rows(tmp_path: Path) -> None:
     price = {"input": 2.0, "output": 8.0}
     models = {n: {"endpoint": "sim", "price": price} for n in ("oracle", "scripted", "judge")}

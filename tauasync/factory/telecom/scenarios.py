@@ -101,7 +101,7 @@ def load_scenarios(data: Path) -> Scenarios:
         raw = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise DataError(f"{path}: the telecom factory needs this file: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not TOML in UTF-8: {error}") from error
     try:
         scenarios = msgspec.convert(raw, Scenarios)

@@ -1,0 +1,67 @@
+"""`tauasync rescore`: the verdicts of a run made anew from its conversations."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+
+from tauasync.assembly.domains import set_stage
+from tauasync.assembly.run_file import check_identity, config_for_resume
+from tauasync.assembly.sweep import SweepEnd, sweep
+from tauasync.cli.read import print_report
+from tauasync.cli.sweep import code_of
+from tauasync.evaluator.reward import GRADING_VERSION
+from tauasync.scheduler.progress import Snapshot
+from tauasync.store.reader import RunReader
+from tauasync.store.run_store import RunStore
+
+
+def rescore_run(path: Path, *, overrides: Sequence[str], data_dir: Path | None, quiet: bool) -> int:
+    """Score every finished conversation again, by the code that scores a live one.
+
+    The judge's answers come from the cache where it has them.
+    """
+    with RunReader(path) as reader:
+        manifest = reader.manifest()
+    settings = config_for_resume(
+        manifest, config=None, overrides=overrides, data_dir=data_dir, environ=os.environ
+    )
+    stage = set_stage(settings)
+    check_identity(manifest, stage, grading_version=manifest.grading_version)
+    before = _rewards(path)
+
+    async def main() -> SweepEnd:
+        async with RunStore.open(path) as store:
+            end = await sweep(settings, stage, store, show=_unseen, say=_say, rescore=True)
+            if end.reason is None and end.unscored == 0:
+                await store.regrade(GRADING_VERSION)
+            return end
+
+    end = anyio.run(main)
+    if not quiet:
+        print_report(path)
+    after = _rewards(path)
+    changed = sum(before[episode] != reward for episode, reward in after.items())
+    print(f"scored {len(after)} conversations again, {changed} rewards changed", file=sys.stderr)
+    return code_of(end)
+
+
+def _rewards(path: Path) -> dict[int, float | None]:
+    with RunReader(path) as reader:
+        return {
+            cell.played.episode_id: cell.played.reward
+            for cell in reader.planned()
+            if cell.played is not None
+        }
+
+
+async def _unseen(snapshot: Callable[[], Snapshot]) -> None:
+    del snapshot
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
