@@ -67,7 +67,7 @@ def line(now: Snapshot) -> str:
 def usd(cost: int | None, *, known: int = 0) -> str:
     """Micro-dollars for people; says so where a price is unknown."""
     if cost is None:
-        return f"unknown (at least ${known / 1e6:.4f})"
+        return f"unknown (at least ${known / 1e6:.4f})" if known else "unknown"
     return f"${cost / 1e6:.4f}"
 
 

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from tauasync.config.checks import cross_checks
 from tauasync.config.explain import explain
 from tauasync.config.overrides import apply_override, parse_override
-from tauasync.config.problems import KeyPath, Problem, config_error
+from tauasync.config.problems import KeyPath, Problem, config_error, format_key
 from tauasync.config.schema import CROSS_CHECK, RunConfig
+from tauasync.config.values import MAX_DIGITS, huge_number
 from tauasync.errors import ConfigError
 from tauasync.jsonio import MAX_LEVELS, is_deeper
 
@@ -89,6 +90,10 @@ def validate(
     Raises:
         ConfigError: lists all problems, one line each; `overridden` keys are marked.
     """
+    if (path := huge_number(raw)) is not None:
+        raise ConfigError(
+            f"expected a number of at most {MAX_DIGITS} digits", source=source, key=format_key(path)
+        )
     try:
         return RunConfig.model_validate(raw)
     except ValidationError as error:

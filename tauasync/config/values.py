@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,8 +43,8 @@ _OWN_PARAMETERS = {
 """Request fields that are not parameters, and where each belongs."""
 
 _MAX_NESTING = 32
-_MAX_DIGITS = 100
-"""No model takes a longer number, and Python does not print one of more than 4300."""
+MAX_DIGITS = 100
+"""Of a whole number; Python refuses to print one of more than 4300, and products are printed."""
 
 MAX_RUN_NAME_CHARS = 100
 
@@ -54,6 +55,20 @@ def looks_secret(text: str) -> bool:
         return True
     runs = _LONG_RUN.findall(text)
     return any(re.search(r"[0-9]", run) and re.search(r"[A-Za-z]", run) for run in runs)
+
+
+def huge_number(raw: Mapping[str, Any]) -> tuple[str | int, ...] | None:
+    """The key of a whole number of more than `MAX_DIGITS` digits; None without one."""
+    pending: list[tuple[tuple[str | int, ...], object]] = [((), raw)]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, int) and abs(value) >= 10**MAX_DIGITS:
+            return path
+        if isinstance(value, Mapping):
+            pending += [((*path, str(key)), item) for key, item in value.items()]
+        elif isinstance(value, list | tuple):
+            pending += [((*path, index), item) for index, item in enumerate(value)]
+    return None
 
 
 def valid_name(name: str) -> str:
@@ -158,11 +173,8 @@ def _check_json(value: object, *, path: str, depth: int) -> None:
     if depth > _MAX_NESTING:
         raise ValueError(f"`{path}` is nested more than {_MAX_NESTING} deep")
     match value:
-        case None | bool():
+        case None | bool() | int():
             return
-        case int():
-            if abs(value) >= 10**_MAX_DIGITS:
-                raise ValueError(f"`{path}` is a number of more than {_MAX_DIGITS} digits")
         case str():
             if looks_secret(value):
                 raise ValueError(

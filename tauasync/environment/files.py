@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,11 @@ from tauasync.task import Task
 T = TypeVar("T")
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; no where the name is none the file system can take."""
+    return os.path.isdir(path)  # `Path.is_dir` fails on a name that is too long
+
+
 class DataFolder:
     """A domain's data folder; remembers what was read, for the fingerprint.
 
@@ -27,7 +33,7 @@ class DataFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        if not path.is_dir():
+        if not is_folder(path):
             raise DataError(f"{path}: no such folder; expected a domain's data files there")
         self.path = path
         self._hashes: dict[str, str] = {}

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import tauasync
 from tauasync.environment.domain import Domain, closest
+from tauasync.environment.files import is_folder
 from tauasync.errors import DataError
 
 Loader: TypeAlias = Callable[[Path, str], Domain]
@@ -83,7 +84,7 @@ def find_project_data() -> Path:
     package = Path(tauasync.__file__).parent
     candidates = (package / "_tasks", package.parent / "tasks")
     for folder in candidates:
-        if folder.is_dir():
+        if is_folder(folder):
             return folder
     tried = " and ".join(str(folder) for folder in candidates)
     raise DataError(f"the project's domain data is missing; looked for {tried}")
@@ -91,7 +92,7 @@ def find_project_data() -> Path:
 
 def _project_folder(name: str, project_data: Path) -> Path:
     folder = project_data / name
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise DataError(
             f"{folder}: no such folder; the project has no data of its own for domain {name}"
             ' (source = "upstream" reads the benchmark\'s)'
@@ -105,12 +106,12 @@ def _upstream_folder(name: str, upstream_data: Path | None) -> Path:
             f"domain {name} is to be read from the benchmark's data, but no folder is configured;"
             " set run.data_dir"
         )
-    if not upstream_data.is_dir():
+    if not is_folder(upstream_data):
         raise DataError(f"{upstream_data}: no such folder; expected the benchmark's data there")
     below = UPSTREAM_FOLDERS.get(name, name)
     for root in UPSTREAM_ROOTS:
         folder = upstream_data / root / below
-        if folder.is_dir():
+        if is_folder(folder):
             return folder
     raise DataError(
         f"{upstream_data}: holds no data of domain {name};"

@@ -59,20 +59,25 @@ def _results(report: Report) -> RenderableType:
     largest = max((k for group in report.groups for k in group.pass_hat_k_planned), default=1)
     ks = [k for k in range(1, largest + 1) if k <= _COLUMNS_OF_K or k == largest]
     powers = [f"pass^{k}" for k in ks]
-    headings = ["agent / user", "scored of\nplanned", "tasks", *powers, "95 % of\npass^1", "reward"]
-    table = new_table(headings, title="Results", numbers=len(headings) - 1)
-    for group in report.groups:
+    headings = ["", "scored", "tasks", *powers, "95 % of\npass^1", "reward"]
+    table = new_table(headings, numbers=len(headings))
+    names = [Text("Results", style="bold")]
+    for number, group in enumerate(report.groups, start=1):
+        name = f"{number}  {_label(group)}"
         if group.complete:
-            add_row(table, _label(group), *_scored_cells(group, ks))
+            names.append(Text(name))
+            add_row(table, str(number), *_scored_cells(group, ks))
             continue
-        add_row(table, Text.assemble(_label(group), ("  INCOMPLETE", "bold red")))
-        add_row(table, Text("  scored only", style="red"), *_scored_cells(group, ks))
-        add_row(table, Text("  rest as failed", style="red"), *_planned_cells(group, ks))
+        names.append(Text.assemble(name, ("   INCOMPLETE", "bold red")))
+        add_row(table, str(number), *_scored_cells(group, ks))
+        add_row(table, Text(f"{number}*", style="red"), *_planned_cells(group, ks))
+    noted = "" if report.complete else "* with what is not scored counted as failed. "
     table.caption = Text(
+        f"{noted}"
         "pass^k: mean over tasks of C(successes, k) / C(trials, k). "
         "The interval is exact if episodes are independent."
     )
-    return table
+    return Stack(*names, table)
 
 
 def _comparisons(report: Report) -> RenderableType:
@@ -115,7 +120,7 @@ def _planned_cells(group: Group, ks: list[int]) -> Iterator[str]:
 
 
 def _details(group: Group) -> Iterator[RenderableType]:
-    yield Text(_label(group).replace("\n", "   "), style="bold")
+    yield Text(_label(group), style="bold")
     yield Padding(_facts(group), _INDENT)
     for warning in group.warnings:
         yield Padding(Text(f"! {plain(warning)}", style="yellow"), _INDENT)
@@ -186,14 +191,14 @@ def _usage(group: Group) -> RenderableType:
     headings = (
         "role",
         "cost",
-        "completions",
+        "answers",
         "from\ncache",
-        "prompt\ntokens",
-        "cached",
-        "completion\ntokens",
-        "reasoning",
+        "tokens\nin",
+        "of them\ncached",
+        "tokens\nout",
+        "of them\nthought",
     )
-    table = new_table(headings, numbers=6)
+    table = new_table(headings, numbers=7)
     for role, tokens in group.tokens.items():
         add_row(table, role, usd(group.cost[role]), *_token_cells(tokens))
     totals = (str(group.completions), str(group.cache_hits))
@@ -236,7 +241,7 @@ def _label(group: Group) -> str:
         group.policy,
         *([group.retriever] if group.retriever else []),
     ]
-    return plain(f"{group.agent} / {group.user}\n{' · '.join(where)}")
+    return plain(f"{group.agent} / {group.user}   {' · '.join(where)}")
 
 
 def _interval(interval: Interval | None) -> str:

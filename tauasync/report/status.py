@@ -15,6 +15,7 @@ from tauasync.report.render import DRY_RUN
 from tauasync.report.tables import add_row, new_table
 from tauasync.report.usage import cost
 from tauasync.report.words import duration, moment, one_line, plain, size, usd
+from tauasync.store.lock import at_work
 from tauasync.store.reader import RunReader
 from tauasync.store.views import ErrorClass, EventRow, RunningCell
 
@@ -32,6 +33,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         unscored: played cells without a final reward.
         running: episodes in progress, the oldest first.
         paid: so far, all attempts included.
+        owner: the process at work on it, None where there is none.
         log_bytes: size of the write-ahead log; it grows while some reader keeps a transaction
             open.
     """
@@ -49,6 +51,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[ErrorClass, ...]
     events: tuple[EventRow, ...]
     log_bytes: int
+    owner: str | None = None
 
 
 def status_of(reader: RunReader, *, now: float) -> Status:
@@ -57,6 +60,7 @@ def status_of(reader: RunReader, *, now: float) -> Status:
     Args:
         now: seconds since 1970-01-01 UTC.
     """
+    owner = at_work(reader.path)
     with reader.snapshot():
         run = reader.run()
         counts = reader.counts()
@@ -74,6 +78,7 @@ def status_of(reader: RunReader, *, now: float) -> Status:
             errors=tuple(reader.errors()),
             events=tuple(reader.events(LATEST_EVENTS)),
             log_bytes=reader.log_bytes(),
+            owner=None if owner is None else f"process {owner.pid} on {owner.host}",
         )
 
 
@@ -100,6 +105,13 @@ def _parts(status: Status) -> Iterator[RenderableType]:
         yield Text(
             f"! the write-ahead log has grown to {size(status.log_bytes)}: "
             "some program keeps a transaction on the file open",
+            style="yellow",
+        )
+    if status.owner is not None:
+        yield Text(f"{status.owner} is at work on it")
+    elif status.running:
+        yield Text(
+            "nobody is at work on it: what runs was cut off; `tauasync resume` goes on",
             style="yellow",
         )
     if status.running:

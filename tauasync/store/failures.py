@@ -28,6 +28,7 @@ _SYSTEM: dict[int, str] = {
     errno.EROFS: "choose a writable folder with --out",
     errno.EACCES: "make the folder writable, or choose another one with --out",
     errno.EPERM: "make the folder writable, or choose another one with --out",
+    errno.EEXIST: "a part of the path is a file; choose another path with --out",
     errno.ENOTDIR: "a part of the path is a file; choose another path with --out",
     errno.EISDIR: "the path is a folder; name a file with --out",
     errno.ENAMETOOLONG: "choose a shorter path with --out",

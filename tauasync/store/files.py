@@ -54,9 +54,11 @@ def find_runs(folder: Path) -> list[Path]:
     found = []
     with suppress(OSError):
         for path in folder.iterdir():
-            header = _header(path) if path.suffix == SUFFIX and path.is_file() else None
-            if header is not None and _is_run(header):
-                found.append((path.stat().st_mtime, path))
+            # Whatever is wrong with one of them, the others are still there.
+            with suppress(OSError, RunFileError):
+                header = _header(path) if path.suffix == SUFFIX else None
+                if header is not None and _is_run(header):
+                    found.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(found, reverse=True)]
 
 

@@ -108,6 +108,32 @@ class RunLock:
         )
 
 
+def at_work(run: Path) -> Owner | None:
+    """The process that holds a run, as far as can be told without asking for the lock.
+
+    A lock file outlives a killed owner; on this machine a look at the process tells.
+    """
+    real = run.resolve()
+    try:
+        written = real.with_name(f"{real.name}.lock").read_bytes()
+        owner = msgspec.json.decode(written, type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return None
+    if owner.host != socket.gethostname() or _is_alive(owner.pid):
+        return owner
+    return None
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 if sys.platform == "win32":
     import msvcrt
 

@@ -58,27 +58,24 @@ def run_served(
         return code, told, app
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "sent"),
-    [
-        ("temperature", "0.7", 0.7),
-        ("temperature", "0.0", 0),
-        ("max_tokens", "99", 99),
-        ("top_p", "0.5", 0.5),
-    ],
-)
 def test_what_is_set_on_the_command_line_is_what_is_sent_and_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, value: str, sent: float
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Report 40: each parameter reaches the wire of its own model, is echoed, and of no other."""
-    flag = f"models.agent.parameters.{key}={value}"
-    code, told, app = run_served(tmp_path, capsys, "--set", flag)
+    sent = {"temperature": 0.7, "top_p": 0, "max_tokens": 99}
+    flags = [
+        part
+        for key, value in sent.items()
+        for part in ("--set", f"models.agent.parameters.{key}={value}")
+    ]
+    code, told, app = run_served(tmp_path, capsys, *flags)
     assert code == 0, told
-    assert {asked.body[key] for asked in app.of("agent")} == {sent}
-    assert not any(key in asked.body for asked in app.of("user-on-the-wire"))
-    assert f'"{key}":' in told
-    code, told, app = run_served(tmp_path, capsys, "--set", flag, command_name="plan")
-    assert f'"{key}":' in told
+    for asked in app.of("agent"):
+        assert {key: asked.body[key] for key in sent} == sent
+    assert not any(sent.keys() & asked.body.keys() for asked in app.of("user-on-the-wire"))
+    assert all(f'"{key}":{value}' in told for key, value in sent.items())
+    code, told, app = run_served(tmp_path, capsys, *flags, command_name="plan")
+    assert all(f'"{key}":{value}' in told for key, value in sent.items())
     assert app.asked == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from tests.shared import SHARED, needs_shared
@@ -15,6 +16,7 @@ ROW = re.compile(r"^\| (\d+) \| ([\w-]+) \| .+ \| (.+) \|$", re.MULTILINE)
 NAME = re.compile(r"`([\w/]+)::(test_\w+)`")
 
 
+@cache
 def functions_in(module: str) -> set[str]:
     tree = ast.parse((ROOT / "tests" / f"{module}.py").read_text("utf-8"))
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)

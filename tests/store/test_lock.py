@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tauasync.errors import RunLockedError, StorageError
-from tauasync.store.lock import RunLock
+from tauasync.store.lock import RunLock, at_work
 from tauasync.store.run_store import RunStore
 from tests.store.builders import grid, manifest
 from tests.store.processes import start
@@ -89,3 +92,18 @@ def test_a_left_behind_lock_file_locks_nothing(tmp_path: Path) -> None:
 def test_a_folder_that_takes_no_lock_is_a_storage_failure(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="lock"), RunLock(tmp_path / "missing" / "run.sqlite"):
         pass
+
+
+def test_a_killed_owner_is_told_from_one_at_work(tmp_path: Path) -> None:
+    run = tmp_path / "run.sqlite"
+    assert at_work(run) is None
+    with RunLock(run):
+        owner = at_work(run)
+        assert owner is not None
+        assert owner.pid == os.getpid()
+    assert at_work(run) is None
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = {"pid": gone.pid, "host": socket.gethostname()}
+    run.with_name("run.sqlite.lock").write_text(json.dumps(left))
+    assert at_work(run) is None
