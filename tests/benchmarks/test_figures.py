@@ -100,7 +100,7 @@ def test_the_least_disturbed_sweep_counts(cpu_ms: list[float]) -> None:
     )
 )
 def test_the_table_has_one_line_a_figure_and_shows_what_was_missed(shown: list[Figure]) -> None:
-    lines = table(shown).splitlines()
+    lines = table(shown).split("\n")
     assert len(lines) == len(shown) + 2
     assert sum(line.endswith("NO") for line in lines) == len(missed(shown))
 
