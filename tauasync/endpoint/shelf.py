@@ -10,7 +10,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,18 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]
         """This cache has no files, so a row that names one is lying."""
 
 
+def _open(folder: Path) -> Any:
+    """A diskcache; where it cannot be opened, its connection is closed all the same."""
+    cache = diskcache.Cache.__new__(diskcache.Cache)
+    try:
+        cache.__init__(str(folder), timeout=_LOCK_TIMEOUT_S, disk=BytesDisk, **SETTINGS)
+    except BaseException:
+        with suppress(AttributeError):
+            cache.close()
+        raise
+    return cache
+
+
 class Shelf:
     """The cache's folder, for use by one thread.
 
@@ -109,9 +121,7 @@ class Shelf:
         self._folder = folder
         with self._failures("open"):
             _prepare(folder)
-            self._cache = diskcache.Cache(
-                str(folder), timeout=_LOCK_TIMEOUT_S, disk=BytesDisk, **SETTINGS
-            )
+            self._cache = _open(folder)
 
     def read(self, key: str, model: str) -> Lookup:
         """The answer under a key.

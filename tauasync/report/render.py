@@ -42,8 +42,8 @@ def _head(report: Report) -> Iterator[RenderableType]:
     run = report.run
     yield Text.assemble(
         (plain(run.name), "bold"),
-        f"   run {run.run_id[:12]}   begun {moment(run.created_at)}",
-        f"   tauasync {run.tauasync_version}   grader {run.grading_version}",
+        f"   run {plain(run.run_id[:12])}   begun {moment(run.created_at)}",
+        f"   tauasync {plain(run.tauasync_version)}   grader {run.grading_version}",
     )
     if report.simulated:
         yield Text(DRY_RUN, style="bold yellow")

@@ -90,7 +90,7 @@ def status_view(status: Status) -> RenderableType:
 def _parts(status: Status) -> Iterator[RenderableType]:
     yield Text.assemble(
         (plain(status.name), "bold"),
-        f"   run {status.run_id[:12]}   begun {moment(status.created_at)}",
+        f"   run {plain(status.run_id[:12])}   begun {moment(status.created_at)}",
     )
     if status.simulated:
         yield Text(DRY_RUN, style="bold yellow")

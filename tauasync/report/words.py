@@ -59,7 +59,10 @@ def duration(seconds: float | None) -> str:
 
 def moment(seconds: float) -> str:
     """A time in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"at {seconds:g} s"  # no time of any calendar
 
 
 def size(count_bytes: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import TypeVar
 
 import anyio
@@ -27,8 +29,9 @@ async def play_all(
     """
     queue = iter(items)
     async with anyio.create_task_group() as group:
-        for _ in range(open_episodes):
-            group.start_soon(_work, queue, play, control)
+        # No task without an item: the limit may be any number.
+        for first in islice(queue, min(open_episodes, sys.maxsize)):
+            group.start_soon(_work, chain((first,), queue), play, control)
 
 
 async def _work(
