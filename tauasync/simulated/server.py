@@ -97,7 +97,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         listener.bind((host, port))
         listener.listen(BACKLOG_CONNECTIONS)
-    except (OSError, OverflowError, ValueError) as error:  # a port or host that is none at all
+    except (OSError, OverflowError, TypeError, ValueError) as error:  # not only by the system
         listener.close()
         raise ConfigError(
             f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}",

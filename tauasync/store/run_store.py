@@ -97,7 +97,7 @@ class RunStore:
             StorageError: the folder cannot be written.
         """
         refuse_duplicates(cells)
-        _make_folder(path.parent)
+        _make_folder_of(path)
         with RunLock(path):
             make = partial(create_file, path, manifest, cells, features or {}, clock())
             await to_thread.run_sync(make)
@@ -336,12 +336,13 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder_of(path: Path) -> None:
+    if "\0" in str(path):
+        raise RunFileError(f"{path}: cannot be the name of a file: it holds the character U+0000")
+    folder = path.parent
     # Part by part: `parents=True` recurses, and a path may have more parts than the stack allows.
     try:
         for part in reversed((folder, *folder.parents)):
             part.mkdir(exist_ok=True)
     except OSError as error:
         raise storage_error(folder, error) from error
-    except ValueError as error:
-        raise RunFileError(f"{folder}: cannot be the name of a folder: {error}") from error

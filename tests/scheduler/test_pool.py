@@ -42,3 +42,13 @@ async def test_a_stop_begins_nothing_new_and_keeps_its_first_reason() -> None:
     assert control.reason is StopReason.BUDGET
     with pytest.raises(RunStopping):
         control.check()
+
+
+async def test_a_limit_of_any_size_opens_no_more_than_there_is_to_play() -> None:
+    played: list[int] = []
+
+    async def play(item: int) -> None:
+        played.append(item)
+
+    await play_all(range(3), play, open_episodes=10**99, control=RunControl())
+    assert played == [0, 1, 2]

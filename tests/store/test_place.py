@@ -81,3 +81,12 @@ async def test_what_is_no_file_is_neither_opened_nor_listed(path: Path, tmp_path
     assert find_runs(tmp_path) == [path]
     with pytest.raises(ForeignRunError, match="pipe"):
         RunReader(tmp_path / "pipe.sqlite")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\0b/c"])
+async def test_a_name_no_file_can_have_is_told(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RunFileError, match="name"):
+        RunReader(tmp_path / name)
+    with pytest.raises(RunFileError, match="name"):
+        async with RunStore.create(tmp_path / name, manifest(), grid()):
+            pass
