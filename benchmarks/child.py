@@ -48,11 +48,12 @@ async def measure(config: RunConfig, stage: Stage, path: Path) -> SweepCost:
         before, started = used(), time.perf_counter()
         end = await sweep(config, stage, store, show=show, say=_say)
         wall_s, cost = time.perf_counter() - started, used() - before
-    if end.open_cells or end.unscored:
-        raise SystemExit(
-            f"{end.open_cells} cells stayed open, {end.unscored} unscored: {end.error}"
-        )
     with RunReader(path) as reader:
+        if end.open_cells or end.unscored:
+            why = [error.example.message for error in reader.errors()] or [str(end.error)]
+            raise SystemExit(
+                f"{end.open_cells} cells stayed open, {end.unscored} unscored: {'; '.join(why)}"
+            )
         [told] = [event.data for event in reader.events(10) if event.kind == "sweep_ended"]
     return SweepCost(
         episodes=end.snapshot.played,
