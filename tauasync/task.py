@@ -112,6 +112,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     user_tools: tuple[str, ...] | None = None
 
     @property
+    def message_history(self) -> tuple[dict[str, Any], ...]:
+        """The recorded conversation it begins with, empty where it begins afresh."""
+        if self.initial_state is None:
+            return ()
+        return self.initial_state.message_history or ()
+
+    @property
     def reference_actions(self) -> tuple[ReferenceAction, ...]:
         """The reference solution, empty where the task has none."""
         if self.evaluation_criteria is None:

@@ -24,6 +24,9 @@ GREETING = "Hi! How can I help you today?"
 STOP = "###STOP###"
 TRANSFER = "###TRANSFER###"
 OUT_OF_SCOPE = "###OUT-OF-SCOPE###"
+DONE_TOOL = "done"
+"""The tool by which an agent that plays alone says it is finished."""
+
 USER_STOP_TOKENS = (STOP, TRANSFER, OUT_OF_SCOPE)
 """Case-sensitive marks by which the simulated user ends the conversation."""
 

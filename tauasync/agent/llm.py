@@ -65,8 +65,7 @@ def unplayable_alone(task: Task) -> str | None:
     """Why a task cannot be played without a user, None where it can."""
     if not task.ticket:
         return "has no ticket, so it cannot be played in mode no-user"
-    state = task.initial_state
-    for item in (state.message_history if state else None) or ():
+    for item in task.message_history:
         if item.get("role") == "user" or (item.get("role") == "assistant" and item.get("content")):
             return "begins inside a conversation, so it cannot be played in mode no-user"
     return None

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 
 from tauasync.task import ReferenceAction
-from tauasync.types import Mode, ToolSpec
+from tauasync.types import DONE_TOOL, ToolSpec
 
 VERSION = 1
 
@@ -62,15 +62,10 @@ def solo_prompt(policy: str, ticket: str) -> str:
 def done_tool() -> ToolSpec:
     """The tool by which a lone agent ends its work."""
     return ToolSpec(
-        name="done",
+        name=DONE_TOOL,
         description="Declare the ticket finished. Call it alone, as the very last thing you do.",
         parameters={"type": "object", "properties": {}},
     )
-
-
-def fingerprint_of(mode: Mode) -> str:
-    """What identifies the prompts a mode uses."""
-    return f"agent/{mode.value}/v{VERSION}"
 
 
 def _arguments(action: ReferenceAction) -> str:

@@ -13,8 +13,7 @@ from tauasync.types import GREETING, STOP, Message, Termination, Transcript
 
 def solved_by_doing_nothing(domain: Domain, task: Task) -> bool | None:
     """Whether a user who leaves at once leaves a solved task behind; None where a judge decides."""
-    state = task.initial_state
-    history = parse_history((state.message_history if state else None) or ())
+    history = parse_history(task.message_history)
     opening: Transcript = history or (Message(role="assistant", content=GREETING),)
     verdict = score(
         task=task,

@@ -187,9 +187,8 @@ class CellPlayer:
         domain = self._stage.domains[cell.domain]
         solo = cell.mode is Mode.NO_USER
         environment = domain.environment(solo=solo)
-        state = task.initial_state
-        history = parse_history((state.message_history if state else None) or ())
-        environment.prepare(state, history)
+        history = parse_history(task.message_history)
+        environment.prepare(task.initial_state, history)
         call_ids = {
             call.id for item in history if isinstance(item, Message) for call in item.tool_calls
         }
@@ -287,7 +286,7 @@ class CellPlayer:
         if isinstance(error, BudgetExhausted):
             await self._leave(episode_id, started, Outcome.BUDGET_STOPPED, error)
             return
-        self._progress.add_failure(error)
+        self._progress.add_failure()
         await self._leave(episode_id, started, Outcome.INFRA_FAILED, error)
 
     def _stop_if_hopeless(self, error: Exception) -> None:

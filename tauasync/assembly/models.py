@@ -13,6 +13,7 @@ import anyio
 from tauasync.config.schema import EndpointConfig, ModelConfig, Price, RunConfig
 from tauasync.endpoint.profile import make_profile
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec, Rates
+from tauasync.simulated import EMBEDDED_URL
 
 if TYPE_CHECKING:
     import httpx
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from tauasync.simulated.app import EmbeddedEndpoint
     from tauasync.simulated.work import TaskSource
 
-EMBEDDED_URL = "http://embedded/v1"
-"""Where the embedded endpoint answers when it lives in this process."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenModels:
@@ -36,13 +34,11 @@ class OpenModels:
         clients: by name in the configuration.
         endpoint_of: the endpoint's name by model name.
         endpoints: by name.
-        embedded: the apps of embedded endpoints in this process, by endpoint name.
     """
 
     clients: Mapping[str, EndpointModel]
     endpoint_of: Mapping[str, str]
     endpoints: Mapping[str, Endpoint]
-    embedded: Mapping[str, EmbeddedEndpoint]
 
 
 @asynccontextmanager
@@ -68,16 +64,12 @@ async def open_models(
     from tauasync.endpoint.client import Endpoint
 
     endpoints: dict[str, Endpoint] = {}
-    embedded: dict[str, EmbeddedEndpoint] = {}
     async with AsyncExitStack() as stack:
         for endpoint_name in dict.fromkeys(config.models[name].endpoint for name in names):
             entry = config.endpoints[endpoint_name]
             transport: httpx.AsyncBaseTransport | None = None
             if is_in_process(entry):
-                embedded[endpoint_name] = make_embedded(
-                    endpoint_name, entry, tasks, seed=config.run.seed
-                )
-                transport = _mount(embedded[endpoint_name])
+                transport = _mount(make_embedded(endpoint_name, entry, tasks, seed=config.run.seed))
             endpoint = Endpoint(
                 endpoint_spec(endpoint_name, entry, config),
                 [
@@ -96,7 +88,6 @@ async def open_models(
             clients={name: endpoints[config.models[name].endpoint].model(name) for name in names},
             endpoint_of={name: config.models[name].endpoint for name in names},
             endpoints=endpoints,
-            embedded=embedded,
         )
 
 

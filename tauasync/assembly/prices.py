@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tauasync.config.schema import RunConfig
+from tauasync.endpoint.wire import max_answer_tokens
+
+if TYPE_CHECKING:  # the price list is large: loaded only where it is asked
+    from tauasync.endpoint.price import Price
 
 
 def price_of(config: RunConfig, name: str) -> dict[str, Any] | None:
     """A model's price for the record: where it comes from, and its rates where the user gave
     them (USD per million tokens). None where no price is known.
     """
-    model = config.models[name]
-    endpoint = config.endpoints[model.endpoint]
-    if model.price is not None:
-        return {"source": "configuration", **model.price.model_dump()}
-    if endpoint.kind == "embedded" or endpoint.base_url is None:
-        return None
-    from tauasync.endpoint.price import find_price, price_list_id
-
-    found = find_price(
-        None, base_url=endpoint.base_url, model=model.model, parameters=model.parameters
-    )
-    return None if found is None else {"source": price_list_id()}
+    price = config.models[name].price
+    if price is not None:
+        return {"source": "configuration", **price.model_dump()}
+    listed = _listed(config, name)
+    return None if listed is None else {"source": listed.source}
 
 
 def has_bound(config: RunConfig, name: str) -> bool:
@@ -30,15 +27,22 @@ def has_bound(config: RunConfig, name: str) -> bool:
     known, and so is the longest answer (`max_tokens`, or the context window).
     """
     model = config.models[name]
-    if price_of(config, name) is None:
+    listed = _listed(config, name) if model.price is None else None
+    if model.price is None and listed is None:
         return False
-    bounded = any(model.parameters.get(field) for field in ("max_tokens", "max_completion_tokens"))
-    if bounded or model.context_window is not None:
+    if max_answer_tokens(model.parameters) is not None or model.context_window is not None:
         return True
-    if model.price is not None:
-        return False
+    return listed is not None and listed.context_window is not None
+
+
+def _listed(config: RunConfig, name: str) -> Price | None:
+    """What the price list says of a model that the user gave no price."""
+    model = config.models[name]
+    endpoint = config.endpoints[model.endpoint]
+    if endpoint.kind == "embedded" or endpoint.base_url is None:
+        return None
     from tauasync.endpoint.price import find_price
 
-    endpoint = config.endpoints[model.endpoint]
-    found = find_price(None, base_url=endpoint.base_url or "", model=model.model)
-    return found is not None and found.context_window is not None
+    return find_price(
+        None, base_url=endpoint.base_url, model=model.model, parameters=model.parameters
+    )

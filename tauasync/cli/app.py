@@ -44,6 +44,9 @@ DataOpt = Annotated[
         "also TAUASYNC_TAU2_DATA or run.data_dir.",
     ),
 ]
+QuietOpt = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
+]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -79,9 +82,7 @@ def run(
     ] = None,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
-    ] = False,
+    quiet: QuietOpt = False,
 ) -> None:
     """Play a configuration's grid into a new run file, then report."""
     from tauasync.cli.sweep import start
@@ -105,9 +106,7 @@ def resume(
     ] = None,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
-    ] = False,
+    quiet: QuietOpt = False,
 ) -> None:
     """Go on with a run: play what is open, score what is unscored."""
     from tauasync.cli.sweep import go_on

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import anyio
 
-from tauasync.assembly.domains import open_domain
+from tauasync.assembly.domains import Stage, open_domain
 from tauasync.assembly.models import make_embedded
 from tauasync.cli.exit_codes import ExitCode
 from tauasync.config.load import load_config
 from tauasync.config.schema import EndpointConfig
-from tauasync.environment.domain import Domain
-from tauasync.errors import ConfigError, DataError
+from tauasync.errors import ConfigError
 from tauasync.simulated.server import serve
-from tauasync.task import Task
 
 
 def serve_endpoint(
@@ -44,17 +42,10 @@ def serve_endpoint(
         name: open_domain(name, source=source, data_dir=data_dir)
         for name, source in sources.items()
     }
-    app = make_embedded(name, entry, lambda domain, task: _task(domains, domain, task), seed=seed)
+    app = make_embedded(name, entry, Stage(domains=domains, cells=()).task, seed=seed)
 
     def announce(url: str) -> None:
         print(f"listening on {url}", flush=True)
 
     anyio.run(lambda: serve(app, on_ready=announce, host=host, port=port))
     return ExitCode.COMPLETE
-
-
-def _task(domains: dict[str, Domain], domain: str, task_id: str) -> Task:
-    try:
-        return domains[domain].tasks[task_id]
-    except KeyError:
-        raise DataError(f"there is no task '{task_id}' in domain '{domain}'") from None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tauasync.endpoint.completion import ChatRequest
+from tauasync.endpoint.wire import max_answer_tokens
 
 DEFAULT_ANSWER_TOKENS = 1024
 """Room kept for an answer whose length no parameter bounds."""
@@ -13,11 +14,7 @@ DEFAULT_ANSWER_TOKENS = 1024
 
 def answer_tokens(parameters: Mapping[str, Any]) -> int:
     """Tokens to keep free for the answer: what the parameters allow it, else a default."""
-    for name in ("max_completion_tokens", "max_tokens"):
-        value = parameters.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-    return DEFAULT_ANSWER_TOKENS
+    return max_answer_tokens(parameters) or DEFAULT_ANSWER_TOKENS
 
 
 def excess_tokens(

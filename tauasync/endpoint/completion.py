@@ -9,6 +9,15 @@ import msgspec
 
 from tauasync.types import MicroUsd, ToolSpec, Usage
 
+ORIGIN_HEADER = "x-tauasync-origin"
+"""By which the embedded endpoint, and no other, is told an `Origin`: its JSON, percent-encoded."""
+
+IDEMPOTENCY_HEADER = "idempotency-key"
+"""Holds the cache key, so that an endpoint that heeds it bills a repeated request once."""
+
+PROBE_ROLE = "probe"
+"""The role of a request that only asks whether a model is there."""
+
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One chat completion to be had.
@@ -34,7 +43,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     cache. Only the embedded endpoint is ever told (as a header); no other endpoint learns it.
 
     Attributes:
-        role: "agent", "user" or "judge".
+        role: "agent", "user", "judge" or PROBE_ROLE.
         seed: the run's base seed.
         agent, user: the models of the cell, by name.
         resample: how many times this very request was deliberately asked anew.

@@ -121,7 +121,7 @@ class Lane:
             Exception: what the lane was shut with.
         """
         if self._shut is not None:
-            raise self._shut
+            raise _copy(self._shut)
         queue = self._queue(model)
         future: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         queue.waiters.append((tokens, future))
@@ -155,7 +155,7 @@ class Lane:
         for queue in self._turn:
             for _, future in queue.waiters:
                 if not future.done():
-                    future.set_exception(error)
+                    future.set_exception(_copy(error))
             queue.waiters.clear()
 
     def close(self) -> None:
@@ -261,6 +261,11 @@ class Lane:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _copy(error: Exception) -> Exception:
+    """One exception raised in many tasks would gather all their tracebacks."""
+    return type(error)(*error.args)
 
 
 def _window(limit: float | None) -> Window | None:

@@ -20,7 +20,13 @@ import msgspec
 from tauasync.endpoint.answer import parse_answer
 from tauasync.endpoint.cache import AnswerCache
 from tauasync.endpoint.call import Caller, Errand
-from tauasync.endpoint.completion import ChatRequest, Completion, Origin
+from tauasync.endpoint.completion import (
+    IDEMPOTENCY_HEADER,
+    ORIGIN_HEADER,
+    ChatRequest,
+    Completion,
+    Origin,
+)
 from tauasync.endpoint.failure import Facts
 from tauasync.endpoint.http import Reply
 from tauasync.endpoint.keys import sampled_key
@@ -32,7 +38,6 @@ from tauasync.endpoint.wire import Body, build_body, max_answer_tokens, wire_too
 from tauasync.jsonio import canonical, dumps, encode_struct
 from tauasync.types import MicroUsd, ToolSpec, Usage
 
-ORIGIN_HEADER = "x-tauasync-origin"
 _PLAIN = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
 """What a header carries as it is."""
 
@@ -244,7 +249,7 @@ class EndpointModel:
         if self.endpoint.kind == "embedded":
             headers[ORIGIN_HEADER] = quote(encode_struct(origin), safe=_PLAIN)
         if self.endpoint.sends_idempotency_key:
-            headers["idempotency-key"] = key
+            headers[IDEMPOTENCY_HEADER] = key
         return headers
 
     def _cost(self, usage: Usage) -> MicroUsd | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tauasync import errors
-from tauasync.endpoint.completion import ChatRequest, Completion, Origin
+from tauasync.endpoint.completion import PROBE_ROLE, ChatRequest, Completion, Origin
 from tauasync.endpoint.model import EndpointModel
 from tauasync.jsonio import loads_exact
 from tauasync.types import ToolSpec
@@ -25,7 +25,7 @@ _MESSAGES = (
     {"role": "system", "content": "You test a connection. Answer with a tool call."},
     {"role": "user", "content": f"Call {TOOL_NAME} with ready set to true."},
 )
-_ORIGIN = Origin(role="probe", domain="", task_id="", trial=0, seed=0)
+_ORIGIN = Origin(role=PROBE_ROLE, domain="", task_id="", trial=0, seed=0)
 
 
 class ProbeOutcome(Enum):

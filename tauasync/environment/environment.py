@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-import msgspec
-
 from tauasync.environment.render import render
 from tauasync.environment.tool import Tool
 from tauasync.environment.toolkit import Toolkit
@@ -22,6 +20,9 @@ from tauasync.types import (
     Transcript,
     TranscriptItem,
 )
+
+MALFORMED = "Error: the arguments are not a JSON object"
+"""How the answer to a call begins whose arguments could not be read."""
 
 PREVIEW_CHARS = 200
 """How much of malformed arguments is shown back to the model."""
@@ -91,9 +92,7 @@ class Environment(Generic[A, U]):
         """
         if call.malformed is not None:
             preview = call.malformed[:PREVIEW_CHARS]
-            return _answer(
-                call, f"Error: the arguments are not a JSON object: {preview}", error=True
-            )
+            return _answer(call, f"{MALFORMED}: {preview}", error=True)
         try:
             result = self._dispatch(call.requestor, call.name, call.arguments)
             self.sync()
@@ -235,13 +234,6 @@ class Environment(Generic[A, U]):
         if self.user is None or other.user is None:
             return self.user is other.user
         return self.user.database.same_state(other.user.database)
-
-
-class WorldDigests(msgspec.Struct, frozen=True, kw_only=True):
-    """The end state of an episode, by hash."""
-
-    agent: str
-    user: str | None
 
 
 def paired_calls(transcript: Transcript) -> Iterable[tuple[ToolCall, ToolMessage]]:

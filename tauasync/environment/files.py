@@ -44,10 +44,6 @@ class DataFolder:
         listing = "\n".join(f"{name} {digest}" for name, digest in sorted(self._hashes.items()))
         return hashlib.sha256(listing.encode()).hexdigest()
 
-    def has(self, name: str) -> bool:
-        """Whether the folder holds the file."""
-        return (self.path / name).is_file()
-
     def read(self, name: str) -> bytes:
         """A file's bytes.
 

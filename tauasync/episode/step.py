@@ -31,6 +31,7 @@ import msgspec
 
 from tauasync.errors import DataError
 from tauasync.types import (
+    DONE_TOOL,
     GREETING,
     STOP,
     USER_STOP_TOKENS,
@@ -41,9 +42,6 @@ from tauasync.types import (
     Transcript,
     TranscriptItem,
 )
-
-DONE_TOOL = "done"
-"""The tool by which an agent that plays alone says it is finished."""
 
 
 class Actor(StrEnum):

@@ -140,8 +140,7 @@ def _checked(
 
 def _own(task: Task, transcript: Transcript) -> Transcript:
     """The conversation without the history that the task brings along."""
-    state = task.initial_state
-    return transcript[len((state.message_history if state else None) or ()) :]
+    return transcript[len(task.message_history) :]
 
 
 def _kinds(environment: AnyEnvironment) -> Callable[[str, str], str | None]:

@@ -92,10 +92,9 @@ def check_world(task: Task, transcript: Transcript, worlds: Worlds) -> WorldChec
 
 def gold_world(task: Task, fresh: Callable[[], AnyEnvironment], *, synced: bool) -> AnyEnvironment:
     """The world after the reference solution; actions that fail are skipped."""
-    state = task.initial_state
-    history = parse_history((state.message_history if state else None) or ())
+    history = parse_history(task.message_history)
     gold = fresh()
-    gold.prepare(state, history)
+    gold.prepare(task.initial_state, history)
     for action in task.reference_actions:
         try:
             gold.reference_call(action.name, action.requestor, dict(action.arguments))

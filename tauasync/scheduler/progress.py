@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 
 import msgspec
@@ -68,7 +68,6 @@ class Progress:
         self.unpriced = 0
         self.prompt_tokens = 0
         self.completion_tokens = 0
-        self.failures: Counter[str] = Counter()
 
     def add_completion(self, completion: Completion) -> None:
         """Count one answer."""
@@ -86,10 +85,9 @@ class Progress:
         while self._recent and self._recent[0] < now - RATE_WINDOW_S:
             self._recent.popleft()
 
-    def add_failure(self, error: BaseException) -> None:
+    def add_failure(self) -> None:
         """Count a cell that infrastructure kept from being played."""
         self.failed += 1
-        self.failures[type(error).__name__] += 1
 
     def snapshot(self) -> Snapshot:
         """The state now."""

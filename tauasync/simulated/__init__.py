@@ -3,3 +3,6 @@
 A dry run and a test double: what it scores says something about the harness, nothing about
 any model.
 """
+
+EMBEDDED_URL = "http://embedded/v1"
+"""Base URL under which the app is mounted in-process."""

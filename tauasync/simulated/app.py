@@ -27,9 +27,6 @@ from tauasync.simulated.stats import REMEMBERED_ANSWERS, Book
 from tauasync.simulated.wire import CREATED, Refusal
 from tauasync.simulated.work import Desk, HeaderMap, Job, TaskSource
 
-EMBEDDED_URL = "http://embedded/v1"
-"""Base URL under which the app is mounted in-process."""
-
 
 class EmbeddedEndpoint:
     """An OpenAI-compatible server whose models are policies over the tasks.

@@ -14,15 +14,14 @@ from typing import Any
 
 import msgspec
 
-from tauasync.episode.step import DONE_TOOL
+from tauasync.environment.environment import MALFORMED
 from tauasync.jsonio import dumps, loads
 from tauasync.simulated.phrases import ask_for, closing, hand_over, never_arrived
 from tauasync.simulated.wire import Answer, Call, WireMessage, text_of
 from tauasync.task import ReferenceAction, Task
-from tauasync.types import GREETING, Mode
+from tauasync.types import DONE_TOOL, GREETING, Mode
 
 TRANSFER_TOOL = "transfer_to_human_agents"
-_MALFORMED = "Error: the arguments are not a JSON object"
 
 
 class CallStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +158,7 @@ def failed_to_arrive(messages: Sequence[WireMessage], index: int, call_id: str) 
         if message["role"] != "tool":
             return False
         if message["tool_call_id"] == call_id:
-            return text_of(message).startswith(_MALFORMED)
+            return text_of(message).startswith(MALFORMED)
     return False
 
 

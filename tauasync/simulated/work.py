@@ -8,7 +8,12 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tauasync.endpoint.completion import Origin
+from tauasync.endpoint.completion import (
+    IDEMPOTENCY_HEADER,
+    ORIGIN_HEADER,
+    PROBE_ROLE,
+    Origin,
+)
 from tauasync.errors import DataError
 from tauasync.jsonio import canonical
 from tauasync.simulated.agents import ScriptShelf
@@ -20,10 +25,6 @@ from tauasync.simulated.probe import echo, is_probe, probe
 from tauasync.simulated.reading import parse_chat, parse_json
 from tauasync.simulated.wire import Answer, Ask, ChatBody, Refusal, Usage, digest_of
 from tauasync.task import Task
-
-ORIGIN_HEADER = "x-tauasync-origin"
-IDEMPOTENCY_HEADER = "idempotency-key"
-PROBE_ROLE = "probe"
 
 TaskSource = Callable[[str, str], Task]
 """A task by (domain, task id); raises LookupError or DataError where there is none."""

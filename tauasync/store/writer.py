@@ -184,9 +184,7 @@ class Writer:
         try:
             await self._transaction(batch)
         except Exception as error:  # noqa: BLE001 - becomes the outcome of everyone who waits
-            failure = (
-                sqlite_failure(self._path, error) if isinstance(error, sqlite3.Error) else None
-            )
+            failure = self._of_the_disk(error)
             if failure is not None:
                 self._failure = failure
                 self._reject(batch, failure)

@@ -9,30 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tauasync.cli.app import run_app
-
-GOOD = """
-[endpoints.sim]
-kind = "embedded"
-
-[models.oracle]
-endpoint = "sim"
-
-[models.scripted]
-endpoint = "sim"
-
-[roles]
-agents = ["oracle"]
-user = "scripted"
-
-[cache]
-dir = "{folder}/cache"
-
-[[domains]]
-name = "telecom"
-split = "small"
-task_limit = 2
-"""
+from tests.cli.command import call, refused
 
 REAL = """
 [endpoints.real]
@@ -54,39 +31,6 @@ dir = "{folder}/cache"
 name = "telecom"
 split = "small"
 """
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as ended:
-        run_app(list(arguments))
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), f"{out}{err}"
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "good.toml"
-    path.write_text(GOOD.format(folder=tmp_path))
-    return path
-
-
-@pytest.fixture
-def finished(tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    run = tmp_path / "run.sqlite"
-    code, told = call(capsys, "run", str(config), "--out", str(run), "--quiet")
-    assert code == 0, told
-    return run
-
-
-def refused(
-    capsys: pytest.CaptureFixture[str], *arguments: str, code: int, mentions: tuple[str, ...]
-) -> None:
-    got, told = call(capsys, *arguments)
-    assert got == code, told
-    for text in mentions:
-        assert text in told
-    assert "Traceback" not in told
-    assert told.count("error:") == 1
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from tauasync.cli.app import app, run_app
 from tauasync.environment.files import DataFolder
 from tauasync.errors import ConfigError, DataError, StorageError
-from tests.cli.test_bad_input import GOOD, call, refused
+from tests.cli.command import call, refused
 
 ROOT = Path(__file__).resolve().parents[2]
 FULL = Path("/dev/full")
@@ -23,21 +23,6 @@ ESCAPE = "\x1b[31m"
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "good.toml"
-    path.write_text(GOOD.format(folder=tmp_path))
-    return path
-
-
-@pytest.fixture
-def finished(tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    run = tmp_path / "run.sqlite"
-    code, told = call(capsys, "run", str(config), "--out", str(run), "--quiet")
-    assert code == 0, told
-    return run
 
 
 def tauasync(

@@ -130,9 +130,8 @@ async def _play(
 ) -> tuple[EpisodeResult, tuple[str, str | None]]:
     config = record["config"]
     environment = _fresh(record, domain)()
-    state = task.initial_state
-    history = parse_history((state.message_history if state else None) or ())
-    environment.prepare(state, history)
+    history = parse_history(task.message_history)
+    environment.prepare(task.initial_state, history)
 
     async def observe(happening: Happening) -> None:
         del happening

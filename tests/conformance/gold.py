@@ -68,9 +68,8 @@ def check_summary(record: Record, domain: Domain) -> Iterator[str]:
 
 def started(task: Task, domain: Domain) -> AnyEnvironment:
     """An environment in the task's initial state."""
-    state = task.initial_state
     world = domain.environment()
-    world.prepare(state, parse_history((state.message_history if state else None) or ()))
+    world.prepare(task.initial_state, parse_history(task.message_history))
     return world
 
 

@@ -16,21 +16,18 @@ import msgspec
 import orjson
 
 from tauasync.assembly.domains import Stage, set_stage
-from tauasync.assembly.run_file import features, make_manifest
-from tauasync.assembly.sweep import SweepEnd, sweep
+from tauasync.assembly.sweep import SweepEnd
 from tauasync.config.schema import RunConfig
 from tauasync.evaluator.verdict import Verdict
 from tauasync.jsonio import dumps
 from tauasync.report.model import Group, Report
-from tauasync.scheduler.progress import Snapshot
 from tauasync.simulated.delivery import Receive, Scope, Send
 from tauasync.simulated.server import served
 from tauasync.store.reader import RunReader
-from tauasync.store.run_store import RunStore
 from tauasync.store.views import ErrorClass
 from tauasync.task import Criteria, Task
 from tauasync.types import GREETING, Message, ToolMessage, Transcript
-from tests.laws.harness import configure, reported
+from tests.laws.harness import configure, reported, swept
 
 TELECOM = {"name": "telecom", "split": "small"}
 LOOK = ("get_customer_by_phone", {"phone_number": "541-555-0117"})
@@ -321,15 +318,7 @@ async def played(
     stage = set_stage(config)
     if change is not None:
         stage = changed(stage, change)
-    opened = (
-        RunStore.open(path)
-        if path.exists()
-        else RunStore.create(
-            path, make_manifest(config, stage), stage.cells, features=features(stage)
-        )
-    )
-    async with opened as store:
-        end = await sweep(config, stage, store, show=unseen, say=lambda _: None)
+    end = await swept(config, path, stage=stage)
     return Played(path=path, end=end, stage=stage)
 
 
@@ -360,11 +349,6 @@ def criteria(task: Task, **changes: Any) -> Task:
     return msgspec.structs.replace(
         task, evaluation_criteria=msgspec.structs.replace(old, **changes)
     )
-
-
-async def unseen(snapshot: Callable[[], Snapshot]) -> None:
-    """No display."""
-    del snapshot
 
 
 def faulty(folder: Path, *faults: Mapping[str, Any], tasks: int = 2, **changes: Any) -> RunConfig:

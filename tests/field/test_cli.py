@@ -12,7 +12,7 @@ from tauasync.assembly.plan import make_plan
 from tauasync.config.load import validate
 from tauasync.report.model import report_from_json, report_json
 from tauasync.types import Mode
-from tests.cli.test_bad_input import call as command
+from tests.cli.command import call as command
 from tests.field.sweeps import TELECOM, Served, fail, faulty, lines, played, serving_aside
 from tests.laws.harness import reported
 from tests.shared import TAU2_DATA, needs_shared

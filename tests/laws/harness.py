@@ -41,9 +41,13 @@ def configure(folder: Path, **changes: Any) -> RunConfig:
     return validate({**raw, **changes}, source="a test")
 
 
-async def swept(config: RunConfig, path: Path) -> SweepEnd:
-    """Play a configuration into a new run file, or go on with one that exists."""
-    stage = set_stage(config)
+async def swept(config: RunConfig, path: Path, *, stage: Stage | None = None) -> SweepEnd:
+    """Play a configuration into a new run file, or go on with one that exists.
+
+    Args:
+        stage: what it is played on; None for what the configuration says.
+    """
+    stage = stage or set_stage(config)
     opened = (
         RunStore.open(path)
         if path.exists()

@@ -10,6 +10,8 @@ import anyio
 import pytest
 
 from tauasync.assembly.domains import set_stage
+from tauasync.assembly.preflight import check_settings
+from tauasync.errors import ConfigError
 from tauasync.scheduler.control import StopReason
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
@@ -189,6 +191,19 @@ async def test_what_may_have_been_billed_counts_against_the_cap_in_every_later_s
     assert second.reason is StopReason.BUDGET
     with RunReader(run) as reader:
         assert charged <= reader.charged_at_bound() <= 50_000
+
+
+@pytest.mark.parametrize("longest", [-1, 0, True])
+def test_a_longest_answer_that_is_none_bounds_nothing(tmp_path: Path, longest: int) -> None:
+    price = {"input": 2.0, "output": 8.0}
+    parameters = {"max_tokens": longest}
+    models = {
+        name: {"endpoint": "sim", "price": price, "parameters": parameters}
+        for name in ("oracle", "scripted", "judge")
+    }
+    config = configure(tmp_path, models=models, budget={"usd": 1.0})
+    with pytest.raises(ConfigError, match="a bound on every answer"):
+        check_settings(config, environ={})
 
 
 async def test_what_was_paid_stays_paid_when_a_kill_loses_its_rows(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from tauasync.endpoint.completion import Origin
 from tauasync.environment.domain import AnyEnvironment
 from tauasync.environment.environment import parse_history
 from tauasync.jsonio import loads
-from tauasync.simulated.app import EMBEDDED_URL, EmbeddedEndpoint
+from tauasync.simulated import EMBEDDED_URL
+from tauasync.simulated.app import EmbeddedEndpoint
 from tauasync.task import Task
 from tauasync.types import GREETING, USER_STOP_TOKENS, Message, ToolCall, ToolMessage, ToolSpec
 
@@ -134,7 +135,7 @@ async def play(
     facts: dict[str, Any] = {
         "domain": domain, "task_id": task.id, "trial": trial, "seed": 300, "mode": mode,
     }  # fmt: skip
-    history = parse_history((task.initial_state and task.initial_state.message_history) or ())
+    history = parse_history(task.message_history)
     environment.prepare(task.initial_state, history)
     played = Played()
     if mode == "no-user":
@@ -227,7 +228,7 @@ def solved(
     assert criteria is not None
     checks: dict[str, bool] = {}
     if "DB" in criteria.reward_basis:
-        history = parse_history((task.initial_state and task.initial_state.message_history) or ())
+        history = parse_history(task.message_history)
         gold.prepare(task.initial_state, history)
         for step in task.reference_actions:
             gold.reference_call(step.name, step.requestor, step.arguments)
