@@ -51,13 +51,13 @@ once, without network or key.
 def document() -> str:
     """The whole page as Markdown."""
     parts = [HEAD]
-    for title, below, section in sections(RunConfig):
+    for title, below in sections(RunConfig):
         if title.endswith((".price", ".profile")):
             heading = f"{title} = {{ ... }}"
         else:
             heading = f"[[{title}]]" if below.form == "list" else f"[{title}]"
-        about = " ".join((section.__doc__ or "").split())
-        parts.append(f"## `{heading}`\n\n{about}\n\n" + "\n".join(_rows(section)) + "\n")
+        about = " ".join((below.section.__doc__ or "").split())
+        parts.append(f"## `{heading}`\n\n{about}\n\n" + "\n".join(_rows(below.section)) + "\n")
     return "\n".join(parts)
 
 

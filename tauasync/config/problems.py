@@ -50,9 +50,9 @@ def format_key(path: KeyPath) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A suggestion in words, or the list of what there is; empty where there is nothing."""
+    """A suggestion in words, or the list of what there is."""
     names = list(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, names, n=1)
     if not close:
         close = [name for name in names if name.lower() == word.lower()]
     if close:

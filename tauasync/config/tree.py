@@ -76,10 +76,8 @@ def leaves(config: BaseModel, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Fie
                 yield from leaves(entry, (*here, key))
 
 
-def sections(
-    section: type[BaseModel], name: str = ""
-) -> Iterator[tuple[str, Branch, type[BaseModel]]]:
-    """Every table of the schema below `section`: its name as written, its form, its class."""
+def sections(section: type[BaseModel], name: str = "") -> Iterator[tuple[str, Branch]]:
+    """Every table of the schema below `section`: its name as written, and what it is."""
     for key, field in section.model_fields.items():
         below = branch(field)
         if below is None:
@@ -87,7 +85,7 @@ def sections(
         title = f"{name}.{key}" if name else key
         if below.form == "map":
             title += ".NAME"
-        yield title, below, below.section
+        yield title, below
         yield from sections(below.section, title)
 
 

@@ -93,9 +93,9 @@ def valid_run_name(name: str) -> str:
     return name
 
 
-def valid_folder(folder: Path | None) -> Path | None:
+def valid_folder(folder: Path) -> Path:
     """A folder's name that a file system can take."""
-    if folder is not None and "\0" in str(folder):
+    if "\0" in str(folder):
         raise ValueError("expected the name of a folder, without the character U+0000")
     return folder
 
@@ -119,8 +119,8 @@ def valid_base_url(url: str | None) -> str | None:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ValueError(f"expected an http(s) address: {error}") from None
+    except ValueError:  # its text may repeat the address
+        raise ValueError("expected an http(s) address with a valid host and port") from None
     if parts.username or parts.password:
         raise ValueError("an address with a user or password in it is not used: see `api_key_env`")
     if parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:

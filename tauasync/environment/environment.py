@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from tauasync.environment.render import render
 from tauasync.environment.tool import Tool
 from tauasync.environment.toolkit import Toolkit
@@ -29,10 +31,6 @@ PREVIEW_CHARS = 200
 
 A = TypeVar("A", bound=Toolkit[Any])
 U = TypeVar("U", bound=Toolkit[Any])
-
-
-class ReplayMismatch(DataError):
-    """A recorded conversation does not fit the environment it is replayed in."""
 
 
 class Environment(Generic[A, U]):
@@ -129,7 +127,7 @@ class Environment(Generic[A, U]):
             for helper in state.initialization_actions or ():
                 self._set_scene(helper)
         self.replay(tuple(history), strict=True)
-        self.sync()
+        self._settle("initial state")
 
     def _patch(self, state: InitialState) -> None:
         data = state.initialization_data
@@ -147,7 +145,7 @@ class Environment(Generic[A, U]):
             self.user.attach(patched)
             if self._joins:
                 self.agent.attach(patched)
-        self.sync()
+        self._settle("initialization_data")
 
     def _set_scene(self, helper: HelperCall) -> None:
         try:
@@ -156,6 +154,13 @@ class Environment(Generic[A, U]):
             raise
         except Exception as error:
             raise DataError(f"initialization action '{helper.func_name}': {error}") from error
+
+    def _settle(self, what: str) -> None:
+        """Sync, where a failure is the fault of the part of the task that `what` names."""
+        try:
+            self.sync()
+        except Exception as error:
+            raise DataError(f"{what}: {error}") from error
 
     def run_helper(self, call: HelperCall | EnvAssertion) -> Any:
         """Run a task's function on its side, then sync; returns what the function returned.
@@ -193,8 +198,8 @@ class Environment(Generic[A, U]):
             What differed, one line each.
 
         Raises:
-            ReplayMismatch: a call without its answer (a dangling last turn is no mismatch),
-                or in strict mode a differing answer.
+            DataError: a call without its answer (a dangling last turn is tolerated), or in
+                strict mode a differing answer.
         """
         notes: list[str] = []
         for call, recorded in paired_calls(transcript):
@@ -205,7 +210,7 @@ class Environment(Generic[A, U]):
             if not _same_content(answer.content, recorded.content):
                 note = f"{call.name}: recorded {recorded.content!r}, now {answer.content!r}"
                 if strict:
-                    raise ReplayMismatch(note)
+                    raise DataError(f"recorded conversation: {note}")
                 notes.append(note)
         return notes
 
@@ -216,7 +221,10 @@ class Environment(Generic[A, U]):
         return found
 
     def reference_call(self, name: str, requestor: Requestor, arguments: dict[str, Any]) -> Any:
-        """Run a reference action bare: no sync, no error envelope (how gold states are made)."""
+        """Run a reference action bare: no sync, no error envelope (how gold states are made).
+
+        An agent that plays alone makes the user's calls too.
+        """
         return self._dispatch("assistant" if self.solo else requestor, name, arguments)
 
     # ---- comparing
@@ -243,20 +251,24 @@ def paired_calls(transcript: Transcript) -> Iterable[tuple[ToolCall, ToolMessage
     limit may have cut it off.
 
     Raises:
-        ReplayMismatch: answers missing or out of order elsewhere.
+        DataError: answers missing or out of order elsewhere.
     """
     position = 0
     while position < len(transcript):
         item = transcript[position]
         position += 1
         if isinstance(item, ToolMessage):
-            raise ReplayMismatch(f"tool result '{item.id}' follows no tool call")
+            raise DataError(
+                f"recorded conversation: the tool result '{item.id}' follows no tool call"
+            )
         for call in item.tool_calls:
             if position == len(transcript):
                 return
             answer = transcript[position]
             if not isinstance(answer, ToolMessage) or answer.id != call.id:
-                raise ReplayMismatch(f"the call '{call.id}' of '{call.name}' has no answer")
+                raise DataError(
+                    f"recorded conversation: the call '{call.id}' of '{call.name}' has no answer"
+                )
             position += 1
             yield call, answer
 
@@ -276,43 +288,62 @@ def _same_content(left: str, right: str) -> bool:
         return False
 
 
+class _RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    id: str = ""
+    arguments: dict[str, Any] = {}
+    requestor: Requestor | None = None
+
+
+class _RecordedTurn(msgspec.Struct, frozen=True, kw_only=True):
+    role: Requestor
+    content: str | None = None
+    tool_calls: tuple[_RecordedCall, ...] | None = None
+
+
+class _RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    content: str | None = None
+    requestor: Requestor = "assistant"
+    error: bool = False
+
+
 def parse_history(items: Sequence[dict[str, Any]]) -> Transcript:
     """A task's recorded conversation as a transcript.
 
     Raises:
-        DataError: an item has no known role or lacks a field.
+        DataError: an item has no known role, lacks a field or holds one of another type.
     """
     names: dict[str, str] = {}
     parsed: list[TranscriptItem] = []
     for position, item in enumerate(items):
         try:
             parsed.append(_parse_item(item, names))
-        except KeyError as error:
-            raise DataError(f"message_history[{position}] lacks the field {error}") from None
+        except msgspec.ValidationError as error:
+            raise DataError(f"message_history[{position}]: {error}") from None
     return tuple(parsed)
 
 
 def _parse_item(item: dict[str, Any], names: dict[str, str]) -> TranscriptItem:
     """One item; `names` collects which tool each call id belongs to."""
-    role = item.get("role")
-    if role == "tool":
+    if item.get("role") == "tool":
+        answer = msgspec.convert(item, _RecordedAnswer)
         return ToolMessage(
-            id=item["id"],
-            name=names.get(item["id"], ""),
-            requestor=item.get("requestor", "assistant"),
-            content=item.get("content") or "",
-            error=bool(item.get("error", False)),
+            id=answer.id,
+            name=names.get(answer.id, ""),
+            requestor=answer.requestor,
+            content=answer.content or "",
+            error=answer.error,
         )
-    if role not in ("assistant", "user"):
-        raise DataError(f"message_history holds the role {role!r}; expected user/assistant/tool")
+    turn = msgspec.convert(item, _RecordedTurn)
     calls = tuple(
         ToolCall(
-            id=call.get("id", ""),
-            name=call["name"],
-            arguments=call.get("arguments", {}),
-            requestor=call.get("requestor", role),
+            id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            requestor=call.requestor or turn.role,
         )
-        for call in item.get("tool_calls") or ()
+        for call in turn.tool_calls or ()
     )
     names.update({call.id: call.name for call in calls})
-    return Message(role=role, content=item.get("content"), tool_calls=calls)
+    return Message(role=turn.role, content=turn.content, tool_calls=calls)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import tauasync
-from tauasync.environment.domain import Domain, closest
+from tauasync.config.problems import did_you_mean
+from tauasync.environment.domain import Domain
 from tauasync.environment.files import is_folder
 from tauasync.errors import DataError
 
@@ -19,9 +20,6 @@ Loader: TypeAlias = Callable[[Path, str], Domain]
 """Reads a domain from (folder of its files, "project" or "upstream")."""
 
 SOURCES = ("project", "upstream")
-
-UPSTREAM_FOLDERS: Mapping[str, str] = {"banking": "banking_knowledge"}
-"""Where the benchmark's data calls a domain by another name."""
 
 UPSTREAM_ROOTS = ("domains", "tau2/domains", "data/tau2/domains")
 """Where the domains lie below the configured folder: in an excerpt, in its `data/`, in a clone."""
@@ -64,8 +62,7 @@ def load_domain(
     """
     loader = loaders.get(name)
     if loader is None:
-        known = ", ".join(sorted(loaders))
-        raise DataError(f"there is no domain '{name}'; known: {known}{closest(name, loaders)}")
+        raise DataError(f"there is no domain '{name}'; {did_you_mean(name, loaders)}")
     if source == "project":
         return loader(_project_folder(name, project_data), source)
     if source == "upstream":
@@ -108,12 +105,11 @@ def _upstream_folder(name: str, upstream_data: Path | None) -> Path:
         )
     if not is_folder(upstream_data):
         raise DataError(f"{upstream_data}: no such folder; expected the benchmark's data there")
-    below = UPSTREAM_FOLDERS.get(name, name)
     for root in UPSTREAM_ROOTS:
-        folder = upstream_data / root / below
+        folder = upstream_data / root / name
         if is_folder(folder):
             return folder
     raise DataError(
         f"{upstream_data}: holds no data of domain {name};"
-        f" expected it in {' or '.join(f'{root}/{below}' for root in UPSTREAM_ROOTS)}"
+        f" expected it in {' or '.join(f'{root}/{name}' for root in UPSTREAM_ROOTS)}"
     )

@@ -30,10 +30,10 @@ def _prepare(value: object) -> Any:
         return {key: _prepare(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_prepare(item) for item in value]
-    if value is None or (isinstance(value, str) and not isinstance(value, Enum)):
-        return value
     if isinstance(value, Enum):
         return value.value
+    if value is None or isinstance(value, str):
+        return value
     if isinstance(value, dt.date):
         return value.isoformat()
     return str(value)

@@ -148,7 +148,7 @@ def _struct_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
     return result
 
 
-_ARG = re.compile(r"^ {4,}(\w+)(?: \([^)]*\))?: (.*)$")
+_ARG = re.compile(r"^ {4}(\w+)(?: \([^)]*\))?: (.*)$")
 
 
 def parse_docstring(text: str) -> tuple[str, dict[str, str]]:

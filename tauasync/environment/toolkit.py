@@ -12,10 +12,6 @@ from tauasync.types import ToolSpec
 D = TypeVar("D", bound=Database)
 
 
-class ToolNotFound(LookupError):
-    """No tool of this name on this side."""
-
-
 class Toolkit(Generic[D]):
     """Base of a domain's toolkits; subclasses add methods marked with `@tool`.
 
@@ -48,11 +44,11 @@ class Toolkit(Generic[D]):
         """Run a tool, discoverable ones included.
 
         Raises:
-            ToolNotFound: no such tool; helpers do not count.
+            LookupError: no such tool; helpers do not count.
             Exception: whatever the tool raises, for the environment to turn into text.
         """
         if name not in self.tools:
-            raise ToolNotFound(f"Tool '{name}' not found.")
+            raise LookupError(f"Tool '{name}' not found.")
         return getattr(self, name)(**arguments)
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> Any:
@@ -64,3 +60,8 @@ class Toolkit(Generic[D]):
         if name.startswith("_") or not callable(function := getattr(self, name, None)):
             raise LookupError(f"{type(self).__name__} has no function '{name}'")
         return function(**arguments)
+
+
+def is_text(given: object) -> bool:
+    """Whether an argument is a text: a model may send any JSON, whatever the annotation says."""
+    return isinstance(given, str)

@@ -4,5 +4,8 @@ A dry run and a test double: what it scores says something about the harness, no
 any model.
 """
 
-EMBEDDED_URL = "http://embedded/v1"
+BASE_PATH = "/v1"
+"""Path of the API below the server's address."""
+
+EMBEDDED_URL = f"http://embedded{BASE_PATH}"
 """Base URL under which the app is mounted in-process."""

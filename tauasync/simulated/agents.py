@@ -97,12 +97,3 @@ def plays(probability: float, model: str, origin: Origin) -> bool:
     )
     drawn = hashlib.sha256("\x1f".join(facts).encode("utf-8", "replace")).digest()
     return int.from_bytes(drawn[:8], "big") < probability * 2.0**64
-
-
-def expected_pass(probability: float, k: int, *, idle_share: float = 0.0) -> float:
-    """Expectation of pass^k of `noisy:p`.
-
-    Args:
-        idle_share: the share of tasks that `silent` passes.
-    """
-    return float(idle_share + (1.0 - idle_share) * probability**k)

@@ -15,7 +15,8 @@ _MESSAGE_CHARS = 40
 
 
 def usage_of(body: ChatBody, answer: Answer) -> Usage:
-    """Estimate tokens; everything up to the last own turn counts as read from the prompt cache."""
+    """Estimate tokens: what was said up to the output limit; of the prompt, everything up to the
+    last own turn counts as read from the prompt cache."""
     prompt = _tokens(len(body.canonical))
     fresh = 0
     for message in reversed(body.messages):
@@ -24,11 +25,19 @@ def usage_of(body: ChatBody, answer: Answer) -> Usage:
         fresh += len(text_of(message)) + _MESSAGE_CHARS
     else:
         fresh = len(body.canonical)
-    said = len(answer.content or "")
-    said += sum(len(call.name) + len(call.arguments) for call in answer.calls)
+    said = _said(answer)
     return Usage(
-        prompt=prompt, cached=max(0, prompt - _tokens(fresh)), completion=max(1, _tokens(said))
+        prompt=prompt,
+        cached=max(0, prompt - _tokens(fresh)),
+        completion=said if body.limit_tokens is None else min(said, body.limit_tokens),
     )
+
+
+def _said(answer: Answer) -> int:
+    """Tokens of a whole answer, at least 1."""
+    chars = len(answer.content or "")
+    chars += sum(len(call.name) + len(call.arguments) for call in answer.calls)
+    return max(1, _tokens(chars))
 
 
 def _tokens(chars: int) -> int:
@@ -49,10 +58,9 @@ def completion_body(body: ChatBody, answer: Answer, usage: Usage, digest: bytes)
             for index, call in enumerate(answer.calls)
         ]
     finish = "tool_calls" if answer.calls else "stop"
-    if body.limit_tokens is not None and usage.completion > body.limit_tokens:
+    if body.limit_tokens is not None and _said(answer) > body.limit_tokens:
         _cut(message, body.limit_tokens * CHARS_PER_TOKEN)
         finish = "length"
-    completion = min(usage.completion, body.limit_tokens or usage.completion)
     return {
         "id": f"chatcmpl-{name}",
         "object": "chat.completion",
@@ -62,8 +70,8 @@ def completion_body(body: ChatBody, answer: Answer, usage: Usage, digest: bytes)
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
         "usage": {
             "prompt_tokens": usage.prompt,
-            "completion_tokens": completion,
-            "total_tokens": usage.prompt + completion,
+            "completion_tokens": usage.completion,
+            "total_tokens": usage.total,
             "prompt_tokens_details": {"cached_tokens": usage.cached},
             "completion_tokens_details": {"reasoning_tokens": 0},
         },

@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 
 from tauasync.jsonio import dumps
+from tauasync.simulated import BASE_PATH
 from tauasync.simulated.damage import ENVELOPE_FAULTS, damaged
 from tauasync.simulated.delivery import Connection, Headers, Left, Receive, Scope, Send, Sleep
 from tauasync.simulated.fault_dice import FaultDice
@@ -23,7 +24,7 @@ from tauasync.simulated.faults import Fault, FaultPlan, FaultRule
 from tauasync.simulated.latency import Latency
 from tauasync.simulated.limits import Gate, ServerLimits
 from tauasync.simulated.policies import MODELS
-from tauasync.simulated.stats import REMEMBERED_ANSWERS, Book
+from tauasync.simulated.stats import Book
 from tauasync.simulated.wire import CREATED, Refusal
 from tauasync.simulated.work import Desk, HeaderMap, Job, TaskSource
 
@@ -36,8 +37,6 @@ class EmbeddedEndpoint:
         latency: how long answers take.
         limits: what is allowed; beyond it the answer is 429 and a violation is counted.
         faults: what goes wrong.
-        base_path: the path of the API.
-        remembered: how many answered requests are remembered to detect repetitions.
         sleep: waits for seconds; a test passes a fake.
         clock: monotonic seconds, for the limits.
     """
@@ -49,8 +48,6 @@ class EmbeddedEndpoint:
         latency: Latency | None = None,
         limits: ServerLimits | None = None,
         faults: FaultPlan | None = None,
-        base_path: str = "/v1",
-        remembered: int = REMEMBERED_ANSWERS,
         sleep: Sleep = anyio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -58,8 +55,7 @@ class EmbeddedEndpoint:
         self._latency = latency or Latency()
         self._gate = Gate(limits or ServerLimits(), clock)
         self._dice = FaultDice(faults or FaultPlan())
-        self._base = base_path.rstrip("/")
-        self._book = Book(remembered)
+        self._book = Book()
         self._sleep = sleep
 
     @property
@@ -81,7 +77,7 @@ class EmbeddedEndpoint:
         if scope["type"] != "http":
             return
         connection = Connection(receive, send, self._sleep)
-        method, path = scope["method"], scope["path"].removeprefix(self._base)
+        method, path = scope["method"], scope["path"].removeprefix(BASE_PATH)
         match method, path:
             case "POST", "/chat/completions":
                 await self._serve(self._desk.chat, connection, dict(scope["headers"]))
@@ -105,8 +101,7 @@ class EmbeddedEndpoint:
         self._book.enter()
         try:
             job = work(await connection.read(), headers)
-            tokens = job.usage.prompt + job.usage.completion
-            self._gate.admit(in_flight=self._book.counts.in_flight, tokens=tokens)
+            self._gate.admit(in_flight=self._book.counts.in_flight, tokens=job.usage.total)
             await self._deliver(job, connection)
         except Refusal as refusal:
             self._book.refuse(limited=refusal.retry_after_s is not None)

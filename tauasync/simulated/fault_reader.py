@@ -12,32 +12,25 @@ from tauasync.simulated.faults import WAITING_S, Fault, FaultPlan, FaultRule
 
 
 def read_faults(
-    items: Sequence[Mapping[str, Any]],
-    *,
-    seed: int = 0,
-    source: str | None = None,
-    key: str = "faults",
+    items: Sequence[Mapping[str, Any]], *, seed: int = 0, key: str = "faults"
 ) -> FaultPlan:
     """A plan from tables with the fields of `FaultRule` (`times` may be "always").
 
     Args:
         seed: of the probabilities.
-        source, key: the file and the dotted key, for error messages.
+        key: the dotted key of the tables, for error messages.
 
     Raises:
         ConfigError: the first thing wrong, with what was expected.
     """
-    rules = tuple(
-        _Reader(item, source, f"{key}[{index}]").rule() for index, item in enumerate(items)
-    )
+    rules = tuple(_Reader(item, f"{key}.{index}").rule() for index, item in enumerate(items))
     return FaultPlan(rules=rules, seed=seed)
 
 
 class _Reader:
     """Reads one rule and says exactly what is wrong with it."""
 
-    def __init__(self, item: object, source: str | None, key: str) -> None:
-        self._source = source
+    def __init__(self, item: object, key: str) -> None:
         self._key = key
         if not isinstance(item, Mapping):
             raise self._wrong("", "must be a table", 'such as { what = "status", status = 503 }')
@@ -126,7 +119,7 @@ class _Reader:
 
     def _wrong(self, name: str, message: str, hint: str) -> ConfigError:
         key = f"{self._key}.{name}" if name else self._key
-        return ConfigError(message, source=self._source, key=key, hint=hint)
+        return ConfigError(message, key=key, hint=hint)
 
 
 def _whole(value: object) -> int | None:

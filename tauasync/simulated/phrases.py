@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tauasync.jsonio import dumps
+from tauasync.jsonio import MAX_LEVELS, dumps, is_deeper
 
 _ASK = "Please do this on your device now: "
 _SETTLED = "your request is settled"
@@ -124,6 +124,6 @@ def requests_in(text: str, tools: Collection[str]) -> tuple[DeviceRequest, ...]:
 def _object_at(text: str, start: int) -> tuple[dict[str, Any] | None, int]:
     try:
         value, end = _DECODER.raw_decode(text, start)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None, start
-    return value, end
+    return (None, start) if is_deeper(value, MAX_LEVELS) else (value, end)

@@ -16,10 +16,14 @@ EMBEDDING = "hashed-words"
 MODELS = ("oracle", "noisy:0.5", "silent", "scripted", "judge", ECHO, EMBEDDING)
 """What `GET /models` lists; of the family `noisy:p` one member."""
 
-_ROLES = {"oracle": "agent", "noisy": "agent", "silent": "agent"} | {
+_ROLES = {
+    "oracle": "agent",
+    "noisy": "agent",
+    "silent": "agent",
     "scripted": "user",
     "judge": "judge",
 }
+"""Which role a policy plays."""
 
 
 def check_model(model: str) -> None:

@@ -10,7 +10,7 @@ import orjson
 from tauasync.jsonio import canonical
 from tauasync.simulated.wire import ChatBody, Refusal
 
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+_ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
 def parse_json(data: bytes) -> dict[str, Any]:
@@ -44,11 +44,13 @@ def parse_chat(data: bytes) -> ChatBody:
         raise Refusal("`messages` must be a non-empty array", param="messages")
     _check_messages(messages)
     tools = body.get("tools") or []
+    if not isinstance(tools, list):
+        raise Refusal("`tools` must be an array", param="tools")
     for index, tool in enumerate(tools):
         if not _is_tool(tool):
             raise Refusal(f"tools[{index}] is no function tool", param=f"tools[{index}]")
     limit = body.get("max_completion_tokens", body.get("max_tokens"))
-    if limit is not None and (not isinstance(limit, int) or limit < 1):
+    if limit is not None and (type(limit) is not int or limit < 1):
         raise Refusal("the output limit must be a positive integer", param="max_tokens")
     return ChatBody(
         model=model_of(body),
@@ -75,7 +77,9 @@ def _is_tool(tool: object) -> bool:
     if not isinstance(tool, dict) or tool.get("type") != "function":
         return False
     function = tool.get("function")
-    return isinstance(function, dict) and isinstance(function.get("name"), str)
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        return False
+    return isinstance(function.get("parameters") or {}, dict)
 
 
 def _check_messages(messages: Sequence[object]) -> None:
@@ -106,8 +110,9 @@ def _call_ids(calls: object, index: int) -> list[object]:
     ids: list[object] = []
     for call in calls:
         function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
-            raise _misplaced(index, "has a tool call without function.arguments as text")
+        for key in ("name", "arguments"):
+            if not isinstance(function, dict) or not isinstance(function.get(key), str):
+                raise _misplaced(index, f"has a tool call without function.{key} as text")
         if not isinstance(call_id := call.get("id"), str) or not call_id:
             raise _misplaced(index, "has a tool call without an id")
         ids.append(call_id)

@@ -30,6 +30,7 @@ class CallStep(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         compact, spaced: the arguments as JSON text in the two forms histories come in, so
             that comparing rarely needs to parse.
+        beside: the text of the same message.
     """
 
     name: str
@@ -69,7 +70,7 @@ def script_of(task: Task, *, alone: bool) -> Script:
     """
     actions = task.reference_actions
     facts = _facts(task)
-    skip = _recorded_turns(task)
+    skip = sum(item.get("role") == "assistant" for item in task.message_history)
     if alone:
         calls = [_call(action) for action in actions]
         if facts and calls:
@@ -167,14 +168,13 @@ def _failed_to_act(messages: Sequence[WireMessage], index: int) -> bool:
     return heard is not None and never_arrived(text_of(heard))
 
 
-def call_step(name: str, arguments: dict[str, Any], *, beside: str | None = None) -> CallStep:
+def call_step(name: str, arguments: dict[str, Any]) -> CallStep:
     """A tool call as a step."""
     return CallStep(
         name=name,
         arguments=arguments,
         compact=dumps(arguments).decode(),
         spaced=json.dumps(arguments),
-        beside=beside,
     )
 
 
@@ -185,9 +185,3 @@ def _call(action: ReferenceAction) -> CallStep:
 def _facts(task: Task) -> tuple[str, ...]:
     criteria = task.evaluation_criteria
     return (criteria.communicate_info or ()) if criteria else ()
-
-
-def _recorded_turns(task: Task) -> int:
-    state = task.initial_state
-    history = (state.message_history if state else None) or ()
-    return sum(item.get("role") == "assistant" for item in history)

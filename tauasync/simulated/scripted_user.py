@@ -22,7 +22,7 @@ from tauasync.simulated.phrases import (
 )
 from tauasync.simulated.script import call_step, failed_to_arrive, same_arguments
 from tauasync.simulated.wire import Answer, Ask, Call, WireMessage, text_of, tool_names
-from tauasync.task import Scenario, Task
+from tauasync.task import Scenario
 from tauasync.types import STOP, TRANSFER
 
 PATIENCE_TURNS = 5
@@ -121,7 +121,10 @@ def _missing(name: str, arguments: dict[str, Any], tools: Sequence[dict[str, Any
 
 
 def _talk(ask: Ask) -> Answer:
-    told = _recorded_texts(ask.task)
+    told = sum(
+        item.get("role") == "user" and not item.get("tool_calls")
+        for item in ask.task.message_history
+    )
     spoken = idle = 0
     for message in ask.messages:
         if message["role"] == "tool":
@@ -135,12 +138,6 @@ def _talk(ask: Ask) -> Answer:
         return Answer(content=STOP)
     known = details(ask.task.user_scenario)
     return Answer(content=known if known and spoken == told + 1 else _NUDGE)
-
-
-def _recorded_texts(task: Task) -> int:
-    state = task.initial_state
-    history = (state.message_history if state else None) or ()
-    return sum(item.get("role") == "user" and not item.get("tool_calls") for item in history)
 
 
 # ---- the scenario speaks of "you"; the user says "I"

@@ -14,6 +14,7 @@ import uvicorn
 from anyio.abc import TaskStatus
 
 from tauasync.errors import ConfigError
+from tauasync.simulated import BASE_PATH
 from tauasync.simulated.app import EmbeddedEndpoint
 
 LOOPBACK = "127.0.0.1"
@@ -109,7 +110,8 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}/v1" if ":" in host else f"http://{host}:{port}/v1"
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}{BASE_PATH}"
 
 
 @contextmanager

@@ -72,18 +72,17 @@ class Recent:
 class Book:
     """Keeps the counts of one server."""
 
-    def __init__(self, remembered: int = REMEMBERED_ANSWERS) -> None:
-        self._remembered = remembered
+    def __init__(self) -> None:
         self.counts = Counts()
-        self._answered = Recent(remembered)
-        self._keyed = Recent(remembered)
+        self._answered = Recent(REMEMBERED_ANSWERS)
+        self._keyed = Recent(REMEMBERED_ANSWERS)
 
     def reset(self) -> None:
         """Forget everything but what is in flight."""
         in_flight = self.counts.in_flight
         self.counts = Counts(in_flight=in_flight, peak_in_flight=in_flight)
-        self._answered = Recent(self._remembered)
-        self._keyed = Recent(self._remembered)
+        self._answered = Recent(REMEMBERED_ANSWERS)
+        self._keyed = Recent(REMEMBERED_ANSWERS)
 
     def enter(self) -> None:
         """A request arrived."""

@@ -106,6 +106,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cached: int
     completion: int
 
+    @property
+    def total(self) -> int:
+        """Tokens in and out."""
+        return self.prompt + self.completion
+
 
 def text_of(message: WireMessage) -> str:
     """A message's text, whether given as a string or in parts."""
@@ -114,7 +119,8 @@ def text_of(message: WireMessage) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    return "".join(part.get("text", "") for part in content if isinstance(part, dict))
+    texts = (part.get("text") for part in content if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def tool_names(tools: Sequence[dict[str, Any]]) -> list[str]:

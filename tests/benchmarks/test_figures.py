@@ -115,7 +115,7 @@ def test_the_scene_is_the_whole_split_through_the_real_endpoint(tmp_path: Path) 
     assert config.cache.dir == scene.cache
     assert config.endpoints["local"].base_url == scene.base_url
     domain = open_domain("telecom", source="project", data_dir=None)
-    assert len(domain.task_ids(SPLIT)) == SPLIT_TASKS
+    assert len(domain.splits[SPLIT]) == SPLIT_TASKS
     assert scene.cells == 2 * SPLIT_TASKS
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tauasync.config.describe import document
 from tauasync.config.load import load_config
-from tauasync.config.schema import RunConfig
+from tauasync.config.schema import ProfileName, RunConfig
 from tauasync.endpoint.profile import PROFILES
 from tauasync.types import Mode
 
@@ -28,10 +29,6 @@ def test_the_page_is_in_step_with_the_schema() -> None:
 
 
 def test_the_profiles_of_the_schema_are_those_of_the_endpoint() -> None:
-    from typing import get_args
-
-    from tauasync.config.schema import ProfileName
-
     assert set(get_args(ProfileName)) == set(PROFILES)
 
 

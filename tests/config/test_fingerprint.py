@@ -25,7 +25,10 @@ def changed(*overrides: str) -> RunConfig:
     return RunConfig.model_validate(raw)
 
 
-ALL_SECTIONS: list[type[BaseModel]] = [RunConfig, *(found[2] for found in sections(RunConfig))]
+ALL_SECTIONS: list[type[BaseModel]] = [
+    RunConfig,
+    *(below.section for _, below in sections(RunConfig)),
+]
 
 
 @pytest.mark.parametrize("section", ALL_SECTIONS, ids=lambda section: section.__name__)

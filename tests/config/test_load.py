@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tauasync.config.load import MAX_FILE_BYTES, load_config
+from tauasync.config.load import MAX_FILE_BYTES, load_config, validate
 from tauasync.config.schema import RunConfig
 from tauasync.errors import ConfigError
 from tauasync.types import Mode
-from tests.config.builders import TEXT, write
+from tests.config.builders import TEXT, tables, write
 
 KEY = "sk-proj-Abc123Def456Ghi789Jkl012"
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -198,6 +198,7 @@ def test_all_problems_of_a_file_are_reported_together(tmp_path: Path) -> None:
         ("temperature = 0.0", 'api_key = "{secret}"'),
         ("temperature = 0.0", 'extra = {{ inner = ["{secret}"] }}'),
         ("https://api", "https://me:{secret}@api"),
+        ("api.example.com", "api:{secret}"),
     ],
 )
 def test_a_pasted_key_is_refused_and_not_repeated(
@@ -289,9 +290,6 @@ _KEYS = st.sampled_from(
 def test_whatever_stands_in_a_section_the_answer_is_a_configuration_or_a_config_error(
     key: str, value: object
 ) -> None:
-    from tauasync.config.load import validate
-    from tests.config.builders import tables
-
     try:
         validate({**tables(), key: value}, source="x.toml")
     except ConfigError as error:

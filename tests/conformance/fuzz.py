@@ -34,7 +34,7 @@ def check_record(record: Record, domain: Domain) -> Iterator[str]:
 def environment(record: Record, domain: Domain) -> AnyEnvironment:
     """The environment a record starts from."""
     if record["init_task"] is not None:
-        return started(domain.task(record["init_task"]), domain)
+        return started(domain.tasks[record["init_task"]], domain)
     world = domain.environment()
     if record.get("init_agent_data") is not None:
         data = InitializationData(agent_data=record["init_agent_data"])

@@ -16,7 +16,7 @@ def check_record(record: Record, domain: Domain) -> Iterator[str]:
     """A task in full: hash, error flag and output after each action, and what changed."""
     fresh = domain.environment()
     yield from unequal("hash_fresh", record["hash_fresh"], list(fresh.digests))
-    task = domain.task(record["task_id"])
+    task = domain.tasks[record["task_id"]]
     world = started(task, domain)
     yield from unequal("hash_init", record["hash_init"], list(world.digests))
     before = states(world)
@@ -48,7 +48,7 @@ def check_record(record: Record, domain: Domain) -> Iterator[str]:
 
 def check_summary(record: Record, domain: Domain) -> Iterator[str]:
     """A task in short: hashes at the start and the end, the number of errors, assertions."""
-    task = domain.task(record["task_id"])
+    task = domain.tasks[record["task_id"]]
     world = started(task, domain)
     yield from unequal("hash_init", record["hash_init"], list(world.digests))
     actions = task.reference_actions

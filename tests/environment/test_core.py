@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tauasync.environment.database import Table
-from tauasync.environment.environment import ReplayMismatch, parse_history
+from tauasync.environment.environment import parse_history
 from tauasync.environment.telecom.crm import Crm
 from tauasync.environment.tool import derive_spec, parse_docstring, schema_of
 from tauasync.errors import DataError
-from tauasync.task import EnvAssertion, HelperCall, InitialState
+from tauasync.task import EnvAssertion, HelperCall, InitializationData, InitialState
 from tauasync.types import Message, ToolCall, ToolMessage
 from tests.environment.small import CRM, call, mock, telecom
 
@@ -68,7 +68,7 @@ def test_a_tools_texts_come_from_its_docstring() -> None:
 
         Args:
             wall: which one,
-                in words.
+                coats: aside, in words.
             coats: how often.
 
         Raises:
@@ -80,7 +80,7 @@ def test_a_tools_texts_come_from_its_docstring() -> None:
     assert spec.parameters == {
         "type": "object",
         "properties": {
-            "wall": {"type": "string", "description": "which one, in words."},
+            "wall": {"type": "string", "description": "which one, coats: aside, in words."},
             "coats": {"type": "integer", "description": "how often.", "default": 2},
         },
         "required": ["wall"],
@@ -145,6 +145,12 @@ def test_a_failing_initialization_action_is_a_data_error_that_names_it() -> None
         telecom().prepare(InitialState(initialization_actions=(unknown,)))
 
 
+def test_a_data_patch_that_breaks_the_sync_is_a_data_error_that_says_so() -> None:
+    patch = InitializationData(user_data={"surroundings": {"phone_number": "555-999-9999"}})
+    with pytest.raises(DataError, match=r"initialization_data: .*555-999-9999"):
+        telecom(known=False).prepare(InitialState(initialization_data=patch))
+
+
 def test_an_assertion_must_answer_with_a_boolean() -> None:
     world = telecom()
     asked = EnvAssertion(env_type="user", func_name="assert_can_send_mms")
@@ -176,16 +182,16 @@ def test_a_replay_skips_reads_and_unknown_tools_and_compares_json() -> None:
 
 def test_a_replay_that_differs_is_refused_or_noted() -> None:
     transcript = answered("create_task", "something else", user_id="u", title="T")
-    with pytest.raises(ReplayMismatch, match="create_task"):
+    with pytest.raises(DataError, match="recorded conversation: create_task"):
         mock().replay(transcript, strict=True)
     assert len(mock().replay(transcript, strict=False)) == 1
 
 
 def test_answers_out_of_place_are_refused_but_a_dangling_end_is_not() -> None:
     turn, answer = answered("get_users", "")
-    with pytest.raises(ReplayMismatch):
+    with pytest.raises(DataError, match="follows no tool call"):
         mock().replay((answer,), strict=False)
-    with pytest.raises(ReplayMismatch):
+    with pytest.raises(DataError, match="has no answer"):
         mock().replay((turn, turn, answer), strict=False)
     assert mock().replay((turn,), strict=True) == []
 
@@ -193,9 +199,13 @@ def test_answers_out_of_place_are_refused_but_a_dangling_end_is_not() -> None:
 @pytest.mark.parametrize(
     ("item", "problem"),
     [
-        ({"role": "tool", "content": ""}, r"\[0\].*'id'"),
-        ({"role": "assistant", "tool_calls": [{"id": "1"}]}, r"\[0\].*'name'"),
-        ({"role": "system"}, "system"),
+        ({"role": "tool", "content": ""}, r"\[0\].*`id`"),
+        ({"role": "assistant", "tool_calls": [{"id": "1"}]}, r"\[0\].*`name`"),
+        ({"role": "system"}, r"\[0\].*'system'.*role"),
+        ({"content": "Hello"}, r"\[0\].*`role`"),
+        ({"role": "user", "content": 5}, r"\[0\].*content"),
+        ({"role": "user", "tool_calls": "ab"}, r"\[0\].*tool_calls"),
+        ({"role": "user", "tool_calls": [{"name": "x", "arguments": None}]}, r"\[0\].*arguments"),
     ],
 )
 def test_a_history_that_is_no_conversation_is_a_data_error(

@@ -14,8 +14,6 @@ from tauasync.factory.telecom import (
     balanced,
     generate,
     intents,
-    sample_base,
-    small,
     splits,
     sub_issues,
 )
@@ -108,12 +106,11 @@ def test_a_solvable_task_is_judged_by_its_assertions_alone(scenarios: Scenarios)
         assert [a.action_id for a in task.reference_actions] == numbered
 
 
-def test_tasks_are_in_file_order(scenarios: Scenarios) -> None:
+def test_base_and_small_are_in_file_order(scenarios: Scenarios) -> None:
     order = [task.id for task in generate(scenarios)]
-    position = {task_id: index for index, task_id in enumerate(order)}
-    for part in (sample_base(scenarios), small(scenarios)):
-        ids = [task.id for task in part]
-        assert ids == sorted(ids, key=position.__getitem__)
+    parts = splits(scenarios.customer)
+    for name in ("base", "small"):
+        assert list(parts[name]) == sorted(parts[name], key=order.index)
 
 
 def test_the_base_is_in_balance(everything: tuple[Composite, ...]) -> None:
@@ -126,7 +123,9 @@ def test_the_base_is_in_balance(everything: tuple[Composite, ...]) -> None:
 
 
 def test_small_holds_every_single_issue(scenarios: Scenarios) -> None:
-    kinds = Counter(task.id.partition("]")[0][1:] for task in small(scenarios))
+    kinds = Counter(
+        task_id.partition("]")[0][1:] for task_id in splits(scenarios.customer)["small"]
+    )
     assert kinds == {"mobile_data_issue": 8, "service_issue": 6, "mms_issue": 6}
 
 
@@ -164,6 +163,7 @@ def test_the_benchmarks_tasks_come_out_word_for_word() -> None:
 @needs_shared
 def test_the_benchmarks_samples_come_out() -> None:
     scenarios = upstream_scenarios()
-    assert {task.id for task in sample_base(scenarios)} == set(upstream_splits()["base"])
-    assert [task.id for task in small(scenarios)] == upstream_splits()["small"]
+    parts = splits(scenarios.customer)
+    assert set(parts["base"]) == set(upstream_splits()["base"])
+    assert list(parts["small"]) == upstream_splits()["small"]
     assert [task.id for task in generate(scenarios)] == upstream_splits()["full"]

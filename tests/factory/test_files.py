@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tauasync.factory.telecom import Scenarios, full_tasks, generate, sample_base, small, splits
+from tauasync.factory.telecom import Scenarios, full_tasks, generate, splits
 from tauasync.factory.telecom.__main__ import main
 from tauasync.task import Task
 
@@ -42,7 +42,8 @@ def test_a_folder_without_scenarios_is_an_error(
 
 def test_the_file_reads_back_as_the_tasks_it_was_made_of(data: Path, scenarios: Scenarios) -> None:
     read = msgspec.json.decode((data / "tasks.json").read_bytes(), type=tuple[Task, ...])
-    kept = {task.id for task in (*small(scenarios), *sample_base(scenarios))}
+    parts = splits(scenarios.customer)
+    kept = {*parts["small"], *parts["base"]}
     assert read == tuple(task for task in generate(scenarios) if task.id in kept)
     assert len(read) == 134
 

@@ -35,7 +35,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_broken_toml_is_refused(data: Path, tmp_path: Path) -> None:
-    assert "not TOML" in refused(data, tmp_path, "[customer]", "[customer")
+    assert "expected TOML" in refused(data, tmp_path, "[customer]", "[customer")
 
 
 def test_an_unknown_key_is_refused(data: Path, tmp_path: Path) -> None:
@@ -55,8 +55,9 @@ def test_an_unknown_intent_is_refused(data: Path, tmp_path: Path) -> None:
     assert "fax_issue" in error
 
 
-def test_an_unknown_placeholder_is_refused(data: Path, tmp_path: Path) -> None:
-    error = refused(data, tmp_path, "You are {location}.", "You are {place}.")
+@pytest.mark.parametrize("place", ["{place}", "{}", "{location.x}", "{location[x]}", "{location"])
+def test_an_unusable_placeholder_is_refused(data: Path, tmp_path: Path, place: str) -> None:
+    error = refused(data, tmp_path, "You are {location}.", f"You are {place}.")
     assert "intents.mobile_data_issue.known_info" in error
     assert "{location}" in error
 

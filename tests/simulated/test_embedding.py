@@ -34,9 +34,7 @@ def test_every_text_has_a_unit_vector(text: str, dimensions: int) -> None:
 
 def test_shared_words_bring_texts_near() -> None:
     def near(left: str, right: str) -> float:
-        return math.sumprod(embed(left, 512), embed(right, 512)) if hasattr(math, "sumprod") else (
-            sum(a * b for a, b in zip(embed(left, 512), embed(right, 512), strict=True))
-        )  # fmt: skip
+        return sum(a * b for a, b in zip(embed(left, 512), embed(right, 512), strict=True))
 
     query = "how to reset the lamp"
     assert near(query, "Reset the lamp with its button") > near(query, "Our opening hours")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tauasync.simulated.app import EmbeddedEndpoint
+from tauasync.simulated.latency import Latency
 from tauasync.simulated.limits import Gate, ServerLimits
 from tauasync.simulated.wire import Refusal
 from tests.simulated.lamp import find
@@ -105,14 +107,10 @@ async def test_tokens_are_metered_by_prompt_and_answer() -> None:
 
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_the_slots_are_as_many_as_declared(limit: int) -> None:
-    import anyio
-
     gate = anyio.Event()
 
     async def hold(_seconds: float) -> None:
         await gate.wait()
-
-    from tauasync.simulated.latency import Latency
 
     app = EmbeddedEndpoint(
         find,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tauasync.endpoint.completion import Origin
-from tauasync.simulated.agents import expected_pass, plays, probability_in
+from tauasync.simulated.agents import plays, probability_in
 from tauasync.simulated.app import EmbeddedEndpoint
 from tauasync.simulated.wire import Refusal
 from tests.simulated.lamp import HANDED_OVER, find, world
@@ -36,7 +36,7 @@ def test_pass_hat_k_follows_the_closed_form(probability: float, k: int) -> None:
         sum(plays(probability, name, where(task, trial)) for trial in range(TRIALS))
         for task in range(TASKS)
     ]
-    expected = expected_pass(probability, k)
+    expected = probability**k
     # The variance of C(c,k)/C(n,k) is at most that of one k-fold trial.
     error = sqrt(expected * (1 - expected) / TASKS)
     assert abs(estimate(counts, k) - expected) < 4 * error
@@ -68,11 +68,6 @@ def test_role_and_turn_do_not_decide() -> None:
     assert [plays(0.5, "noisy:0.5", where(n, 0)) for n in range(99)] == [
         plays(0.5, "noisy:0.5", where(n, 0, role="judge")) for n in range(99)
     ]
-
-
-def test_idle_successes_are_part_of_the_closed_form() -> None:
-    assert expected_pass(0.5, 2) == 0.25
-    assert expected_pass(0.5, 2, idle_share=0.2) == pytest.approx(0.2 + 0.8 * 0.25)
 
 
 @pytest.mark.parametrize("mode", ["default", "no-user"])

@@ -7,6 +7,7 @@ import pytest
 from tauasync.endpoint.completion import Origin
 from tauasync.simulated.agents import KEPT_SCRIPTS, ScriptShelf
 from tauasync.simulated.app import EmbeddedEndpoint
+from tauasync.simulated.script import failed_to_arrive
 from tauasync.task import Task
 from tauasync.types import ToolCall
 from tests.simulated.lamp import HANDED_OVER, IDLE, MIXED, TALKED, TASKS, find, world
@@ -95,8 +96,6 @@ async def test_the_silent_agent_does_nothing_and_the_user_leaves() -> None:
 
 
 def test_the_environment_still_words_refused_arguments_as_the_oracle_expects() -> None:
-    from tauasync.simulated.script import failed_to_arrive
-
     call = ToolCall(id="c", name="press_button", malformed="{")
     message = {"role": "tool", "tool_call_id": "c", "content": world().call(call).content}
     assert failed_to_arrive([{"role": "assistant"}, message], 0, "c")

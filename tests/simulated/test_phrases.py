@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,8 +45,13 @@ def test_names_within_other_words_or_arguments_are_no_requests() -> None:
     assert [found.name for found in requests_in(text, TOOLS)] == ["set_mode"]
 
 
-def test_broken_arguments_are_none() -> None:
-    assert requests_in("set_mode with {mode}", TOOLS) == (DeviceRequest("set_mode", None),)
+@pytest.mark.parametrize(
+    "broken",
+    ["{mode}", '{"a": ' + "[" * 100_000, '{"a": ' * 300 + "1" + "}" * 300],
+    ids=["no JSON", "endless", "bottomless"],
+)
+def test_broken_or_bottomless_arguments_are_none(broken: str) -> None:
+    assert requests_in(f"set_mode with {broken}", TOOLS) == (DeviceRequest("set_mode", None),)
 
 
 def test_the_last_lines_are_never_confused() -> None:

@@ -99,9 +99,20 @@ CALLING = {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL]}
         ({"messages": [{"role": "assistant", "content": None}]}, ("messages[0]", "neither")),
         ({"messages": [CALLING | {"tool_calls": []}]}, ("messages[0]", "non-empty")),
         ({"messages": [CALLING | {"tool_calls": [TOOL_CALL | {"id": ""}]}]}, ("without an id",)),
-        ({"messages": [CALLING | {"tool_calls": [{"id": "c"}]}]}, ("arguments as text",)),
+        ({"messages": [CALLING | {"tool_calls": [{"id": "c"}]}]}, ("function.name as text",)),
+        (
+            {"messages": [CALLING | {"tool_calls": [{"id": "c", "function": {"name": "x"}}]}]},
+            ("function.arguments as text",),
+        ),
+        ({"messages": [{"role": ["user"], "content": ""}]}, ("messages[0]", "role")),
+        ({"tools": 5}, ("`tools`", "array")),
         ({"tools": [{"type": "function"}]}, ("tools[0]",)),
+        (
+            {"tools": [{"type": "function", "function": {"name": "x", "parameters": 5}}]},
+            ("tools[0]",),
+        ),
         ({"max_tokens": 0}, ("output limit",)),
+        ({"max_tokens": True}, ("output limit",)),
         ({"model": ""}, ("`model`",)),
         ({"model": "scripted"}, ("scripted", "role 'user'", "role 'agent'")),
     ],
@@ -192,7 +203,7 @@ async def test_a_probe_gets_a_valid_call_of_the_offered_tool(model: str) -> None
 
 
 async def test_echo_says_the_last_text_whatever_its_form() -> None:
-    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
+    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": 5}, "?", {"text": "lo"}]
     async with client_of(EmbeddedEndpoint(find)) as client:
         body = {"model": "echo", "messages": [{"role": "user", "content": parts}]}
         response = await client.post("/chat/completions", json=body)

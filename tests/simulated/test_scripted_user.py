@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from tauasync.endpoint.completion import Origin
@@ -127,8 +128,6 @@ def upstream_tasks() -> list[dict[str, Any]]:
 
 @needs_shared
 def test_no_opening_names_a_tool_or_ends_the_call() -> None:
-    import msgspec
-
     own = {*AgentTools.tools, *UserTools.tools}
     for raw in upstream_tasks():
         scenario = msgspec.convert(raw["user_scenario"], Scenario)

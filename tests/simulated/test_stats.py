@@ -65,6 +65,13 @@ async def test_tokens_add_up_over_the_answers() -> None:
     assert app.stats["completion_tokens"] == sum(usage["completion_tokens"] for usage in usages)
 
 
+async def test_an_answer_cut_by_its_limit_counts_for_what_was_sent() -> None:
+    app = EmbeddedEndpoint(find)
+    async with client_of(app) as client:
+        usage = (await ask(client, chat_body(max_tokens=2))).json()["usage"]
+    assert usage["completion_tokens"] == app.stats["completion_tokens"] == 2
+
+
 async def test_stats_are_served_and_can_be_reset() -> None:
     app = EmbeddedEndpoint(find)
     async with client_of(app) as client:

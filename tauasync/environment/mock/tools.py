@@ -15,7 +15,7 @@ from tauasync.environment.mock.records import (
     User,
 )
 from tauasync.environment.tool import ToolKind, tool
-from tauasync.environment.toolkit import Toolkit
+from tauasync.environment.toolkit import Toolkit, is_text
 from tauasync.errors import DataError
 
 
@@ -36,7 +36,7 @@ class MockTools(Toolkit[TaskList]):
             TypeError: title or description is no text.
         """
         user = self._user(user_id)
-        if not _is_text(title) or not (description is None or _is_text(description)):
+        if not is_text(title) or not (description is None or is_text(description)):
             raise TypeError("title and description must be text")
         task = ListedTask(
             task_id=f"task_{len(self.db.tasks) + 1}",
@@ -160,10 +160,6 @@ class MockUserTools(Toolkit[Inbox]):
         if notification is None:
             raise ValueError(f"Notification {notification_id} not found")
         return notification
-
-
-def _is_text(given: object) -> bool:
-    return isinstance(given, str)
 
 
 def _is_inbox(database: object) -> bool:

@@ -5,12 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tauasync.environment.telecom.agent_tools import AgentTools
-from tauasync.environment.telecom.clock import (
-    LAST_BILL_DUE,
-    LAST_BILL_END,
-    LAST_BILL_START,
-    TODAY,
-)
+from tauasync.environment.telecom.clock import LAST_BILL_DUE, LAST_BILL_END, LAST_BILL_START, TODAY
 from tauasync.environment.telecom.crm import not_theirs
 from tauasync.environment.telecom.records import Bill, BillStatus, LineItem, LineStatus
 

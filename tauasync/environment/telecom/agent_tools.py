@@ -133,10 +133,7 @@ class AgentTools(Toolkit[Crm]):
             raise ValueError(f"only an active line can be suspended; this one is {_status(line)}")
         suspended = replace(line, status=LineStatus.SUSPENDED, suspension_start_date=TODAY)
         self.db.lines.put(line_id, suspended)
-        return {
-            "message": SUSPENDED,
-            "line": suspended,
-        }
+        return {"message": SUSPENDED, "line": suspended}
 
     @tool(ToolKind.WRITE)
     def resume_line(self, customer_id: str, line_id: str) -> dict[str, Any]:

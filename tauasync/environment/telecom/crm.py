@@ -7,14 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self, TypeVar
 
 from tauasync.environment.database import Builtins, Database, Table
-from tauasync.environment.telecom.records import (
-    Bill,
-    CrmFile,
-    Customer,
-    Device,
-    Line,
-    Plan,
-)
+from tauasync.environment.telecom.records import Bill, CrmFile, Customer, Device, Line, Plan
 
 R = TypeVar("R")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tauasync.environment.domain import AnyEnvironment, Domain
@@ -14,7 +13,6 @@ from tauasync.environment.telecom.phone import Phone
 from tauasync.environment.telecom.sync import sync
 from tauasync.environment.telecom.user_helpers import TelecomUserTools
 from tauasync.errors import DataError
-from tauasync.task import Task
 
 POLICY_FILES = {
     ("manual", False): ("main_policy.md", "tech_support_manual.md"),
@@ -24,18 +22,14 @@ POLICY_FILES = {
 }
 """Main file and technical file of each (variant, solo); the manual has no solo version."""
 
-ExtraTasks = Callable[[], Mapping[str, Task]]
 
-
-def load(data: Path, source: str, *, extra_tasks: ExtraTasks | None = None) -> Domain:
+def load(data: Path, source: str) -> Domain:
     """Read the domain.
 
     Args:
         data: the folder with `db.toml`, `user_db.toml`, the policies, `tasks.json` and
             `split_tasks.json`.
         source: "project" or "upstream".
-        extra_tasks: asked for tasks that the splits list and `tasks.json` leaves out; its order
-            then decides.
 
     Raises:
         DataError: a file is missing, unreadable or does not hold what it should.
@@ -54,9 +48,10 @@ def load(data: Path, source: str, *, extra_tasks: ExtraTasks | None = None) -> D
             solo=solo,
         )
 
-    tasks, splits = folder.tasks(), folder.splits()
-    if extra_tasks is not None and any(i not in tasks for ids in splits.values() for i in ids):
-        tasks = {**extra_tasks(), **tasks}
+    try:
+        build(False)
+    except ValueError as error:  # the phone's number leads nowhere in the customer database
+        raise DataError(f"{data / 'user_db.toml'}: {error}") from error
     return Domain(
         name="telecom",
         build=build,
@@ -64,8 +59,8 @@ def load(data: Path, source: str, *, extra_tasks: ExtraTasks | None = None) -> D
             key: wrap_policy(folder.text(main), folder.text(technical))
             for key, (main, technical) in POLICY_FILES.items()
         },
-        tasks=tasks,
-        splits=splits,
+        tasks=folder.tasks(),
+        splits=folder.splits(),
         default_split="base",
         fingerprint=folder.fingerprint,
         source=source,

@@ -37,6 +37,11 @@ LABELS_BELOW_MBPS = ((1.0, "Very Poor"), (5.0, "Poor"), (25.0, "Fair"), (100.0, 
 BEST_LABEL = "Excellent"
 
 
+def sim_of(device: Device) -> SimStatus:
+    """What the phone makes of its SIM card: one out of its place is as good as none."""
+    return SimStatus.MISSING if device.sim_card_missing else device.sim_card_status
+
+
 def apn_of(device: Device) -> ApnSettings:
     """The phone's access point settings.
 
@@ -51,16 +56,11 @@ def apn_of(device: Device) -> ApnSettings:
 
 def camp(device: Device, around: Surroundings) -> Device:
     """Look for a network, as SIM card and preferred mode allow; airplane mode forbids it."""
-    sim = SimStatus.MISSING if device.sim_card_missing else device.sim_card_status
-    if sim is not SimStatus.ACTIVE or device.airplane_mode:
+    if sim_of(device) is not SimStatus.ACTIVE or device.airplane_mode:
         return _without_service(device)
     technology = _technology(device.network_mode_preference, around)
-    return _in_network(
-        device,
-        Connection.CONNECTED,
-        technology,
-        around.signal_strength.get(technology, Signal.NONE),
-    )
+    signal = around.signal_strength.get(technology, Signal.NONE)
+    return _in_network(device, Connection.CONNECTED, technology, signal)
 
 
 def admit(device: Device, around: Surroundings) -> Device:

@@ -6,11 +6,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tauasync.environment.telecom.phone import (
-    ApnName,
-    Connection,
-    SimStatus,
-)
+from tauasync.environment.telecom.phone import ApnName, Connection, SimStatus
 from tauasync.environment.telecom.radio import (
     BEST_LABEL,
     apn_of,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tauasync.environment.telecom.phone import NetworkMode, SimStatus
 from tauasync.environment.telecom.phone_tools import PhoneTools, on_off, yes_no
-from tauasync.environment.telecom.radio import NO_CONNECTION, speed_label, speed_mbps
+from tauasync.environment.telecom.radio import NO_CONNECTION, sim_of, speed_label, speed_mbps
 from tauasync.environment.telecom.status_bar import status_bar
 from tauasync.environment.tool import ToolKind, tool
+from tauasync.environment.toolkit import is_text
 
 MODES = tuple(mode.value for mode in NetworkMode)
 MODE_LIST = ", ".join(MODES)
@@ -49,7 +50,7 @@ class RadioTools(PhoneTools):
         device = self._device
         lines = [
             f"Airplane Mode: {on_off(device.airplane_mode)}",
-            f"SIM Card Status: {self._sim().value}",
+            f"SIM Card Status: {sim_of(device).value}",
             f"Cellular Connection: {device.network_connection_status.value}",
             f"Cellular Signal: {device.network_signal_strength.value}",
             f"Cellular Network Type: {device.network_technology_connected.value}",
@@ -77,7 +78,7 @@ class RadioTools(PhoneTools):
         Args:
             mode: 4g_5g_preferred for the fastest network around, or 4g_only, 3g_only, 2g_only.
         """
-        if not _is_text(mode):
+        if not is_text(mode):
             # Upstream stores it, searches, and only then stumbles.
             self._set(network_mode_preference=mode)
             self._search()
@@ -121,7 +122,7 @@ class RadioTools(PhoneTools):
     @tool(ToolKind.READ)
     def check_sim_status(self) -> str:
         """See whether your SIM card is active, missing, or locked by PIN or PUK."""
-        return SIM_TEXTS[self._sim()]
+        return SIM_TEXTS[sim_of(self._device)]
 
     @tool(ToolKind.WRITE)
     def reseat_sim_card(self) -> str:
@@ -163,11 +164,3 @@ class RadioTools(PhoneTools):
         """
         self._set(data_saver_mode=not self._device.data_saver_mode)
         return self._with_bar(f"Data saver: {on_off(self._device.data_saver_mode)}")
-
-    def _sim(self) -> SimStatus:
-        device = self._device
-        return SimStatus.MISSING if device.sim_card_missing else device.sim_card_status
-
-
-def _is_text(given: object) -> bool:
-    return isinstance(given, str)

@@ -12,7 +12,6 @@ from tauasync.environment.telecom.phone import (
     ApnSettings,
     App,
     AppPermissions,
-    Connection,
     Phone,
     ServerPerformance,
     VpnDetails,
@@ -209,7 +208,6 @@ class SettingsTools(RadioTools):
         if apn_of(self._device).reset_at_reboot:
             self._set(active_apn_settings=ApnSettings())
             steps.append("APN settings reset.")
-        self._set(network_connection_status=Connection.SEARCHING)
         self._search()
         steps.append("The phone has restarted.")
         return self._with_bar("\n".join(steps))

@@ -29,7 +29,6 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     each. The order of the groups, and within them, is that of the enumeration.
 
     Attributes:
-        difficulty: 1 for the easiest.
         beneath: groups of causes that would be a simpler call's on their own.
         own: groups of causes of which a task takes at least one.
         solved: what must be true at the end of a task that can be solved.
@@ -37,7 +36,6 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    difficulty: int
     beneath: tuple[Group, ...] = ()
     own: tuple[Group, ...]
     solved: tuple[EnvAssertion, ...]
@@ -78,7 +76,6 @@ def intents(customer: Customer) -> Mapping[str, Intent]:
     table = (
         Intent(
             name="mobile_data_issue",
-            difficulty=2,
             beneath=(AIRPLANE,),
             own=(ROAMING, DATA_SWITCH, DATA_SAVER, NETWORK_MODE, VPN, ALLOWANCE),
             solved=(
@@ -96,7 +93,6 @@ def intents(customer: Customer) -> Mapping[str, Intent]:
         ),
         Intent(
             name="service_issue",
-            difficulty=1,
             own=(AIRPLANE, SIM_SEAT, SIM_LOCK, APN, SUSPENSION),
             solved=(
                 on_phone("assert_service_status", expected_status="connected"),
@@ -106,7 +102,6 @@ def intents(customer: Customer) -> Mapping[str, Intent]:
         ),
         Intent(
             name="mms_issue",
-            difficulty=3,
             beneath=(AIRPLANE, SIM_SEAT, DATA_SWITCH, ALLOWANCE, ROAMING),
             own=(NETWORK_MODE, WIFI_CALLING, MMS_CENTRE, APP_PERMISSION),
             solved=(on_phone("assert_can_send_mms", expected_status=True),),

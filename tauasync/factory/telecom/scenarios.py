@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from tauasync.environment.files import DataFolder
 from tauasync.errors import DataError
 
 FILE_NAME = "scenarios.toml"
@@ -98,13 +98,7 @@ def load_scenarios(data: Path) -> Scenarios:
     """
     path = data / FILE_NAME
     try:
-        raw = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: the telecom factory needs this file: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not TOML in UTF-8: {error}") from error
-    try:
-        scenarios = msgspec.convert(raw, Scenarios)
+        scenarios = msgspec.convert(DataFolder(data).toml(FILE_NAME), Scenarios)
     except msgspec.ValidationError as error:
         raise DataError(f"{path}: {error}") from error
     _check_names(scenarios.personas, DESCRIBED_PERSONAS, f"{path}: personas")
@@ -126,7 +120,7 @@ def _check_placeholders(scenarios: Scenarios, texts: Mapping[str, object], where
             continue
         try:
             scenarios.fill(text, abroad=False)
-        except (KeyError, IndexError, ValueError) as error:
+        except (LookupError, ValueError, AttributeError, TypeError) as error:
             raise DataError(
                 f"{where}.{key}: unusable placeholder ({error}); a text may name {{full_name}}, "
                 "{phone_number}, {location} and {common}, other braces are written twice"

@@ -1,4 +1,4 @@
-"""The task sets: all composites, the balanced sample `base`, the single-issue `small`."""
+"""The task sets: all 2285 tasks, and the splits drawn from them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,8 @@ def generate(scenarios: Scenarios) -> tuple[Task, ...]:
     return tuple(build_task(composite, scenarios) for composite in shown)
 
 
-def sample_base(scenarios: Scenarios) -> tuple[Task, ...]:
-    """The 114 tasks in balance over intent, number of issues and persona, in file order."""
-    picked = balanced(composites(scenarios.customer))
-    return tuple(build_task(composite, scenarios) for composite in picked)
-
-
-def small(scenarios: Scenarios) -> tuple[Task, ...]:
-    """The 20 tasks with one issue, in file order."""
-    single = (c for c in composites(scenarios.customer) if len(c.issues) == 1 and not c.hidden)
-    return tuple(build_task(composite, scenarios) for composite in single)
-
-
 def balanced(combinations: Collection[Composite]) -> tuple[Composite, ...]:
-    """Draw up to three from each bin (intent, number of issues >= 2, persona).
+    """Up to three from each bin (intent, number of issues >= 2, persona): 114, in file order.
 
     Hidden combinations are drawn along and then dropped, as the benchmark did: leaving them
     out before would give another sample.
@@ -57,7 +45,10 @@ def balanced(combinations: Collection[Composite]) -> tuple[Composite, ...]:
 
 
 def splits(customer: Customer) -> Mapping[str, tuple[str, ...]]:
-    """Task ids by split: small, train, test, base. The split `full` is everything there is."""
+    """Task ids by split: small (one issue), base (the balanced sample), its train and test.
+
+    `small` and `base` are in file order. The split `full` is everything there is.
+    """
     everything = composites(customer)
     single = tuple(c.id for c in everything if len(c.issues) == 1 and not c.hidden)
     base = balanced(everything)
