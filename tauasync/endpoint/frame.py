@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tauasync.endpoint.completion import ChatRequest, Origin
 from tauasync.endpoint.keys import digest
-from tauasync.endpoint.wire import Body, wire_tools
-from tauasync.jsonio import canonical, dumps
+from tauasync.endpoint.wire import Body, body_head, wire_tools
+from tauasync.jsonio import canonical, dumps, trimmed
 from tauasync.types import ToolSpec
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-REMEMBERED_TOOLS = 256
+K = TypeVar("K")
+V = TypeVar("V")
+
+REMEMBERED = 256
 
 
 class EncodedTools(NamedTuple):
@@ -60,22 +63,33 @@ class Frame:
         )
 
 
-class ToolShelf:
-    """Tools in their encoded form, each tuple encoded once: conversations share theirs."""
+class Heads:
+    """The parts of frames that many conversations share, each made once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[tuple[ToolSpec, ...], EncodedTools]] = {}
+        self._tools: dict[int, tuple[tuple[ToolSpec, ...], EncodedTools]] = {}
+        self._heads: dict[bytes, bytes] = {}
 
-    def encoded(self, tools: tuple[ToolSpec, ...]) -> EncodedTools | None:
-        """The tools' bytes; None without any."""
+    def tools(self, tools: tuple[ToolSpec, ...]) -> EncodedTools | None:
+        """The tools' bytes, encoded once for the tuple that conversations keep sending."""
         if not tools:
             return None
-        known = self._known.get(id(tools))
+        known = self._tools.get(id(tools))
         if known is not None and known[0] is tools:
             return known[1]
         wire = wire_tools(tools)
-        made = EncodedTools(sent=dumps(wire), digest=digest(canonical(wire)))
-        if len(self._known) >= REMEMBERED_TOOLS:
-            self._known.clear()
-        self._known[id(tools)] = (tools, made)
+        made = EncodedTools(sent=trimmed(dumps(wire)), digest=digest(canonical(wire)))
+        _remember(self._tools, id(tools), (tools, made))
         return made
+
+    def head(self, settings: Body, tools: EncodedTools | None) -> bytes:
+        """The JSON of a body up to its first message."""
+        made = body_head(settings, tools and tools.sent)
+        return self._heads.get(made) or _remember(self._heads, made, made)
+
+
+def _remember(known: dict[K, V], key: K, value: V) -> V:
+    if len(known) >= REMEMBERED:
+        known.clear()
+    known[key] = value
+    return value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tauasync.endpoint.keys import CHAIN_START, chained
 from tauasync.endpoint.wire import merges_system, wire_message, wire_messages
-from tauasync.jsonio import canonical
+from tauasync.jsonio import canonical, trimmed
 
 if TYPE_CHECKING:
     from tauasync.endpoint.frame import Frame
@@ -124,5 +124,5 @@ class EncodedHistory:
         return content if isinstance(content, str) else None
 
     def _add(self, fragment: bytes) -> None:
-        self.fragments.append(fragment)
+        self.fragments.append(trimmed(fragment))
         self.chain = chained(self.chain, fragment)

@@ -28,7 +28,7 @@ from tauasync.endpoint.completion import (
     Origin,
 )
 from tauasync.endpoint.failure import Facts
-from tauasync.endpoint.frame import Frame, ToolShelf
+from tauasync.endpoint.frame import Frame, Heads
 from tauasync.endpoint.history import EncodedHistory, Openings
 from tauasync.endpoint.http import Reply
 from tauasync.endpoint.keys import SAMPLED, framed_key, key_frame
@@ -106,7 +106,7 @@ class EndpointModel:
         self._payer = payer
         self._url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
         self._safety = _safety_of(spec.model, counter)
-        self._tools = ToolShelf()
+        self._heads = Heads()
         self._openings: Openings = {}
         self._answers: deque[int] = deque(maxlen=_REMEMBERED_ANSWERS)
 
@@ -179,7 +179,7 @@ class EndpointModel:
 
     def _frame(self, request: ChatRequest, origin: Origin) -> Frame:
         settings = settings_of(request, self.spec, origin)
-        tools = self._tools.encoded(request.tools)
+        tools = self._heads.tools(request.tools)
         return Frame(
             offered=request.tools,
             tool_choice=request.tool_choice,
@@ -187,7 +187,7 @@ class EndpointModel:
             origin=origin,
             settings=settings,
             tools=tools,
-            head=body_head(settings, tools and tools.sent),
+            head=self._heads.head(settings, tools),
             hash=key_frame(
                 kind=SAMPLED,
                 base_url=self.endpoint.base_url,
