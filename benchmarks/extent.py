@@ -39,7 +39,7 @@ class Extent:
         limited: one sweep for each limit that may bind.
         unknown: a sweep whose client is told no limits, against an endpoint that has some.
         capped: a sweep that cannot be paid for whole; `cap_usd` is what there is.
-        kills: how often a sweep is killed.
+        kills, killed_trials: how often a sweep is killed, and how long it is.
         stored: episodes stored between the two measurements of storage.
     """
 
@@ -53,6 +53,7 @@ class Extent:
     capped: Part
     cap_usd: float
     kills: int
+    killed_trials: int
     stored: int
 
 
@@ -82,6 +83,7 @@ WHOLE = Extent(
     capped=_part(2, 200, 0.2, in_flight=200),
     cap_usd=5.0,
     kills=50,
+    killed_trials=6,
     stored=10_000,
 )
 QUICK = Extent(
@@ -95,5 +97,6 @@ QUICK = Extent(
     capped=_part(1, 50, 0.1, in_flight=50),
     cap_usd=2.0,
     kills=3,
-    stored=500,
+    killed_trials=1,
+    stored=200,
 )

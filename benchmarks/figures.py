@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TypeVar
 
-from benchmarks.measured import Capped, Flight, Measured, Timed, Unknown
+from benchmarks.measured import Capped, Failed, Flight, Measured, Timed, Unknown
 from benchmarks.results import KillCost, Round, StorageCost, least_cpu
+
+T = TypeVar("T")
 
 CPU_PER_COMPLETION_MS = 1.0
 REPLAY_SPEED_UP = 3.0
@@ -45,13 +48,21 @@ class Figure:
 
 def figures(measured: Measured) -> list[Figure]:
     """All figures in the order in which they are shown."""
-    found = [_efficiency(timed) for timed in (*measured.limited, measured.flight.timed)]
-    found += _unknown(measured.unknown)
+    found: list[Figure] = []
+    for timed in (*measured.limited, measured.flight.timed):
+        found += _shown(timed, _efficiency)
+    found += _shown(measured.unknown, _unknown)
     found += [*_speed(measured.rounds), *_replay(measured.rounds), *_flight(measured.flight)]
     if measured.crowd is not None:
-        found += _crowd(measured.crowd)
+        found += _shown(measured.crowd, _crowd)
     found.append(_storage(measured.storage))
-    return [*found, *_capped(measured.capped), *_kills(measured.kills)]
+    return [*found, *_shown(measured.capped, _capped), *_shown(measured.kills, _kills)]
+
+
+def _shown(measured: T | Failed, show: Callable[[T], Iterable[Figure]]) -> Iterable[Figure]:
+    if isinstance(measured, Failed):
+        return [Figure(name=measured.what, measured=f"failed: {measured.why}", met=False)]
+    return show(measured)
 
 
 def missed(shown: Sequence[Figure]) -> list[Figure]:
@@ -73,14 +84,15 @@ def table(shown: Sequence[Figure]) -> str:
     return "\n".join(lines)
 
 
-def _efficiency(timed: Timed) -> Figure:
+def _efficiency(timed: Timed) -> Iterator[Figure]:
     name = f"efficiency, {timed.open_episodes} open, {timed.ideal.binding} binds"
     shown = f"{timed.ideal.seconds:.0f} / {timed.wall_s:.0f} s = {timed.efficiency:.3f}"
     if timed.rate_limited:
         shown += f" ({timed.rate_limited} refused)"
     if timed.open_episodes < EFFICIENCY_OPEN:
-        return Figure(name=name, measured=shown)
-    return Figure(
+        yield Figure(name=name, measured=shown)
+        return
+    yield Figure(
         name=name,
         measured=shown,
         target=f">= {EFFICIENCY:g}",
@@ -210,12 +222,8 @@ def _kills(kills: KillCost) -> Iterator[Figure]:
     yield Figure(
         name=f"completions paid for again after {kills.kills} kills",
         measured=f"{kills.repeated} of {kills.answered}",
-        target="0",
-        met=kills.repeated == 0,
-    )
-    yield Figure(
-        name=f"  kills{'' if judged else ', too few to judge'}",
-        measured=str(kills.kills),
+        target="0" if judged else "",
+        met=kills.repeated == 0 if judged or kills.repeated else None,
     )
     each = kills.replayed / max(1, kills.kills)
     yield Figure(name="  asked again under their idempotency key, a kill", measured=f"{each:.1f}")

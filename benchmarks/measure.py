@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.efficiency import ideal, work_of
 from benchmarks.extent import Extent, Part
 from benchmarks.idle import idle_lag
 from benchmarks.kills import killed_sweep
-from benchmarks.measured import Capped, Flight, Measured, Timed, Unknown
+from benchmarks.measured import Capped, Failed, Flight, Measured, Timed, Unknown
 from benchmarks.processes import MeasurementFailed, play, simulated_endpoint, statistics, store
 from benchmarks.results import KillCost, Round
 from benchmarks.scene import NO_LIMITS, Allowance, Scene
 from tauasync.simulated.latency import Latency
 
 Say = Callable[[str], None]
+T = TypeVar("T")
 
-KILLED_TRIALS = 6
 KILLED_OPEN = 32
 KILLED_LATENCY = Latency(mean_s=0.2, spread=0.3)
 
@@ -33,21 +35,38 @@ def measure(folder: Path, extent: Extent, *, say: Say) -> Measured:
     say("storage")
     storage = store(folder / "storage.sqlite", between=extent.stored)
     flight = _flight(folder / "flight.sqlite", extent.flight, say)
-    crowd = None if extent.crowd is None else _flight(folder / "crowd.sqlite", extent.crowd, say)
-    limited = [
-        _timed(folder / f"limited-{number}.sqlite", part, say).timed
-        for number, part in enumerate(extent.limited)
-    ]
+    crowd = extent.crowd
     return Measured(
         rounds=rounds,
         storage=storage,
         flight=flight,
-        crowd=crowd,
-        limited=limited,
-        unknown=_unknown(folder / "unknown.sqlite", extent.unknown, say),
-        capped=_capped(folder / "capped.sqlite", extent, say),
-        kills=_kills(folder / "killed.sqlite", extent.kills, say),
+        crowd=None
+        if crowd is None
+        else _tried(
+            "many conversations open", lambda: _flight(folder / "crowd.sqlite", crowd, say)
+        ),
+        limited=[
+            _tried("efficiency", partial(_in_time, folder / f"limited-{number}.sqlite", part, say))
+            for number, part in enumerate(extent.limited)
+        ],
+        unknown=_tried(
+            "unknown limits", lambda: _unknown(folder / "unknown.sqlite", extent.unknown, say)
+        ),
+        capped=_tried("a cap", lambda: _capped(folder / "capped.sqlite", extent, say)),
+        kills=_tried("kills", lambda: _kills(folder / "killed.sqlite", extent, say)),
     )
+
+
+def _tried(what: str, measured: Callable[[], T]) -> T | Failed:
+    """One part that may fail without taking the others with it."""
+    try:
+        return measured()
+    except MeasurementFailed as error:
+        return Failed(what=what, why=str(error))
+
+
+def _in_time(path: Path, part: Part, say: Say) -> Timed:
+    return _timed(path, part, say).timed
 
 
 def _round(folder: Path, url: str, extent: Extent, number: int, say: Say) -> Round:
@@ -129,14 +148,14 @@ def _capped(path: Path, extent: Extent, say: Say) -> Capped:
     )
 
 
-def _kills(path: Path, kills: int, say: Say) -> KillCost:
-    say(f"{kills} kills")
+def _kills(path: Path, extent: Extent, say: Say) -> KillCost:
+    say(f"{extent.kills} kills")
     with simulated_endpoint(path.parent, latency=KILLED_LATENCY) as url:
         scene = Scene(
             base_url=url,
             cache=path.with_suffix(".cache"),
-            trials=KILLED_TRIALS,
+            trials=extent.killed_trials,
             open_episodes=KILLED_OPEN,
             declared=Allowance(max_in_flight=KILLED_OPEN),
         )
-        return killed_sweep(scene, path, kills=kills)
+        return killed_sweep(scene, path, kills=extent.kills)

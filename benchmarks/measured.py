@@ -66,6 +66,14 @@ class Capped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Something that could not be measured, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """Everything one benchmark run has measured.
 
@@ -78,8 +86,8 @@ class Measured:
     rounds: Sequence[Round]
     storage: StorageCost
     flight: Flight
-    crowd: Flight | None
-    limited: Sequence[Timed]
-    unknown: Unknown
-    capped: Capped
-    kills: KillCost
+    crowd: Flight | Failed | None
+    limited: Sequence[Timed | Failed]
+    unknown: Unknown | Failed
+    capped: Capped | Failed
+    kills: KillCost | Failed

@@ -26,7 +26,7 @@ from benchmarks.figures import (
 )
 from benchmarks.idle import IdleLag
 from benchmarks.machine import file_system_of
-from benchmarks.measured import Capped, Flight, Measured, Timed, Unknown
+from benchmarks.measured import Capped, Failed, Flight, Measured, Timed, Unknown
 from benchmarks.results import KillCost, Round, StorageCost, SweepCost, Used, least_cpu
 from benchmarks.scene import NO_LIMITS, SPLIT, SPLIT_TASKS, Allowance, Scene, server_toml
 from tauasync.assembly.domains import open_domain
@@ -110,6 +110,7 @@ def rounds(*, cpu_ms: float = 1.0, sent: int = 0, replay_s: float = 0.1) -> list
         ({"unknown": Unknown(requests=100, refused=1, efficiency=1.0)}, "429"),
         ({"capped": Capped(cap_microusd=9, spent_microusd=10, open_cells=1)}, "overshoot"),
         ({"capped": Capped(cap_microusd=9, spent_microusd=5, open_cells=0)}, "overshoot"),
+        ({"kills": Failed(what="kills", why="exit code 1")}, "kills"),
         ({"kills": KillCost(kills=50, answered=9, repeated=1, replayed=0)}, "paid for again"),
         (
             {"storage": StorageCost(few=9, many=STORED, at_few_s=1.0, at_many_s=1.3)},
