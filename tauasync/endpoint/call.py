@@ -45,6 +45,7 @@ class Errand(Generic[T]):
         model: the model's name in the configuration.
         url, content, headers: the request.
         tokens: estimate of input and output, for the lane.
+        order: when the call's conversation was opened, for the lane.
         bound: the most the request can cost; None where unknown.
         read: a reply with status 200 as a value; raises `EndpointError`.
         tokens_of, cost_of: what the value really used and cost.
@@ -56,6 +57,7 @@ class Errand(Generic[T]):
     content: bytes
     headers: Mapping[str, str]
     tokens: int
+    order: int
     bound: MicroUsd | None
     read: Callable[[Reply, Facts], T]
     tokens_of: Callable[[T], int]
@@ -158,7 +160,7 @@ class Caller:
 
     async def _attempt(self, errand: Errand[T], purse: _Purse, clock: CallClock) -> T:
         await purse.fill()
-        with await self._lane.acquire(errand.model, errand.tokens) as permit:
+        with await self._lane.acquire(errand.model, errand.tokens, errand.order) as permit:
             self._check_breaker(errand.model)
             facts = self._facts(errand)
             clock.attempts += 1

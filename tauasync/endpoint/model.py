@@ -112,8 +112,11 @@ class EndpointModel:
         """Prompt tokens of a request as far as they can be counted here."""
         return self._counter.request(request)
 
-    async def complete(self, request: ChatRequest, origin: Origin) -> Completion:
+    async def complete(self, request: ChatRequest, origin: Origin, *, order: int = 0) -> Completion:
         """Ask, or find the answer that was paid for before.
+
+        Args:
+            order: when the conversation was opened; the oldest is served first.
 
         Raises:
             EndpointError: the call failed; see `tauasync.errors`.
@@ -127,12 +130,12 @@ class EndpointModel:
             return msgspec.structs.replace(
                 found, from_cache=True, attempts=0, latency_s=0.0, cost=self._cost(found.usage)
             )
-        return await self._fetch(request, origin, body, key, self._cache)
+        return await self._fetch(request, origin, body, key, cache=self._cache, order=order)
 
     async def complete_uncached(self, request: ChatRequest, origin: Origin) -> Completion:
         """Ask in any case, and keep nothing; for probing. Raises as `complete` does."""
         body, key = await self._prepare(request, origin)
-        return await self._fetch(request, origin, body, key, None)
+        return await self._fetch(request, origin, body, key, cache=None, order=0)
 
     async def _prepare(self, request: ChatRequest, origin: Origin) -> tuple[Body, str]:
         if _chars(request) > LARGE_CHARS:
@@ -174,7 +177,9 @@ class EndpointModel:
         origin: Origin,
         body: Body,
         key: str,
+        *,
         cache: AnswerCache | None,
+        order: int,
     ) -> Completion:
         prompt = await self._counter.request_unblocking(request)
         longest = max_answer_tokens(body)
@@ -214,6 +219,7 @@ class EndpointModel:
                 content=content,
                 headers=self._headers(origin, key),
                 tokens=prompt + (longest or max(self._answers, default=FIRST_GUESS_TOKENS)),
+                order=order,
                 bound=self._bound(prompt, longest),
                 read=read,
                 tokens_of=lambda completion: completion.usage.total,

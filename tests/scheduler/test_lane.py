@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from tauasync.endpoint.lane import Lane, LaneLimits
-from tauasync.endpoint.window import GUARD_S, SPAN_S
+from tauasync.scheduler.lane import Lane, LaneLimits
+from tauasync.scheduler.window import GUARD_S, SPAN_S
 from tests.endpoint.virtual import run_virtual
 
 
