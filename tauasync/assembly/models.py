@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tauasync.endpoint.client import Endpoint
     from tauasync.endpoint.ledger import Ledger
     from tauasync.endpoint.model import EndpointModel
-    from tauasync.scheduler.lane import Lane, LaneLimits
+    from tauasync.scheduler.lane import Lane, LaneLimits, OnEvent
     from tauasync.simulated.app import EmbeddedEndpoint
     from tauasync.simulated.work import TaskSource
 
@@ -54,12 +54,14 @@ async def open_models(
     ledger: Ledger | None = None,
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     payer: str = "",
+    on_event: OnEvent | None = None,
 ) -> AsyncIterator[OpenModels]:
     """Open the endpoints that the named models live on.
 
     Args:
         sleep: waits between attempts.
         payer: the run that pays for the answers.
+        on_event: told what happens to the lanes: limits found, pauses, outages.
 
     Raises:
         ConfigError: a key is missing, or a parameter cannot be sent.
@@ -75,7 +77,12 @@ async def open_models(
             transport: httpx.AsyncBaseTransport | None = None
             if is_in_process(entry):
                 transport = _mount(make_embedded(endpoint_name, entry, tasks, seed=config.run.seed))
-            lanes[endpoint_name] = Lane(lane_limits(entry))
+            lanes[endpoint_name] = Lane(
+                lane_limits(entry),
+                name=endpoint_name,
+                outage_patience_s=entry.outage_patience_s,
+                on_event=on_event,
+            )
             endpoint = Endpoint(
                 endpoint_spec(endpoint_name, entry, config),
                 [
@@ -128,12 +135,11 @@ def make_embedded(
     from tauasync.simulated.latency import Latency
     from tauasync.simulated.limits import ServerLimits
 
-    declared = "max_in_flight" in entry.model_fields_set
     return EmbeddedEndpoint(
         tasks,
         latency=Latency(mean_s=entry.latency_s, spread=entry.latency_spread),
         limits=ServerLimits(
-            max_in_flight=entry.max_in_flight if declared else None,
+            max_in_flight=entry.max_in_flight,
             requests_per_min=_whole(entry.requests_per_min),
             tokens_per_min=_whole(entry.tokens_per_min),
         ),

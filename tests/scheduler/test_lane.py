@@ -102,7 +102,7 @@ def test_tokens_really_used_replace_the_estimate() -> None:
     async def main() -> float | None:
         gate = lane(tokens_per_min=100)
         with await gate.acquire("m", 90) as permit:
-            permit.amend(20)
+            permit.served(20)
         await visit(gate, tokens=70)
         return gate.statistics().tokens_last_min
 
