@@ -154,7 +154,13 @@ class TransientError(EndpointError):
 
 
 class RateLimited(TransientError):
-    """The endpoint asks for fewer requests or tokens."""
+    """The endpoint asks for fewer requests or tokens.
+
+    Attributes:
+        is_rate: whether it says that a limit a minute was exceeded, and not how many at once.
+    """
+
+    is_rate: bool = False
 
 
 class ServerError(TransientError):

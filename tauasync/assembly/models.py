@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tauasync.endpoint.client import Endpoint
     from tauasync.endpoint.ledger import Ledger
     from tauasync.endpoint.model import EndpointModel
+    from tauasync.scheduler.lane import Lane, LaneLimits, OnEvent
     from tauasync.simulated.app import EmbeddedEndpoint
     from tauasync.simulated.work import TaskSource
 
@@ -34,11 +35,13 @@ class OpenModels:
         clients: by name in the configuration.
         endpoint_of: the endpoint's name by model name.
         endpoints: by name.
+        lanes: the gates in front of them, by the endpoint's name.
     """
 
     clients: Mapping[str, EndpointModel]
     endpoint_of: Mapping[str, str]
     endpoints: Mapping[str, Endpoint]
+    lanes: Mapping[str, Lane]
 
 
 @asynccontextmanager
@@ -51,18 +54,22 @@ async def open_models(
     ledger: Ledger | None = None,
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     payer: str = "",
+    on_event: OnEvent | None = None,
 ) -> AsyncIterator[OpenModels]:
     """Open the endpoints that the named models live on.
 
     Args:
         sleep: waits between attempts.
         payer: the run that pays for the answers.
+        on_event: told what happens to the lanes: limits found, pauses, outages.
 
     Raises:
         ConfigError: a key is missing, or a parameter cannot be sent.
     """
     from tauasync.endpoint.client import Endpoint
+    from tauasync.scheduler.lane import Lane
 
+    lanes: dict[str, Lane] = {}
     endpoints: dict[str, Endpoint] = {}
     async with AsyncExitStack() as stack:
         for endpoint_name in dict.fromkeys(config.models[name].endpoint for name in names):
@@ -70,6 +77,12 @@ async def open_models(
             transport: httpx.AsyncBaseTransport | None = None
             if is_in_process(entry):
                 transport = _mount(make_embedded(endpoint_name, entry, tasks, seed=config.run.seed))
+            lanes[endpoint_name] = Lane(
+                lane_limits(entry),
+                name=endpoint_name,
+                outage_patience_s=entry.outage_patience_s,
+                on_event=on_event,
+            )
             endpoint = Endpoint(
                 endpoint_spec(endpoint_name, entry, config),
                 [
@@ -77,6 +90,7 @@ async def open_models(
                     for name in names
                     if config.models[name].endpoint == endpoint_name
                 ],
+                lane=lanes[endpoint_name],
                 cache=cache,
                 ledger=ledger,
                 transport=transport,
@@ -88,6 +102,7 @@ async def open_models(
             clients={name: endpoints[config.models[name].endpoint].model(name) for name in names},
             endpoint_of={name: config.models[name].endpoint for name in names},
             endpoints=endpoints,
+            lanes=lanes,
         )
 
 
@@ -120,12 +135,11 @@ def make_embedded(
     from tauasync.simulated.latency import Latency
     from tauasync.simulated.limits import ServerLimits
 
-    declared = "max_in_flight" in entry.model_fields_set
     return EmbeddedEndpoint(
         tasks,
         latency=Latency(mean_s=entry.latency_s, spread=entry.latency_spread),
         limits=ServerLimits(
-            max_in_flight=entry.max_in_flight if declared else None,
+            max_in_flight=entry.max_in_flight,
             requests_per_min=_whole(entry.requests_per_min),
             tokens_per_min=_whole(entry.tokens_per_min),
         ),
@@ -137,6 +151,17 @@ def _whole(limit: float | None) -> int | None:
     return None if limit is None else max(1, int(limit))
 
 
+def lane_limits(entry: EndpointConfig) -> LaneLimits:
+    """What an endpoint allows, as configured."""
+    from tauasync.scheduler.lane import LaneLimits
+
+    return LaneLimits(
+        max_in_flight=entry.max_in_flight,
+        requests_per_min=entry.requests_per_min,
+        tokens_per_min=entry.tokens_per_min,
+    )
+
+
 def endpoint_spec(name: str, entry: EndpointConfig, config: RunConfig) -> EndpointSpec:
     """An endpoint's configuration as its layer wants it."""
     return EndpointSpec(
@@ -145,9 +170,6 @@ def endpoint_spec(name: str, entry: EndpointConfig, config: RunConfig) -> Endpoi
         kind=entry.kind,
         api_key_env=entry.api_key_env,
         headers=entry.headers,
-        max_in_flight=entry.max_in_flight,
-        requests_per_min=entry.requests_per_min,
-        tokens_per_min=entry.tokens_per_min,
         attempts=entry.attempts,
         connect_timeout_s=entry.connect_timeout_s,
         read_timeout_s=entry.read_timeout_s,

@@ -12,6 +12,7 @@ from anyio import to_thread
 
 from tauasync.assembly.cell_player import CellPlayer
 from tauasync.assembly.domains import Stage
+from tauasync.assembly.lane_events import LaneEvents
 from tauasync.assembly.models import open_models
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
@@ -80,6 +81,7 @@ async def sweep(
     control, lag = RunControl(), LoopLag()
     ledger = _ledger(config, spent)
     progress = Progress(planned=planned, already=already)
+    lane_events = LaneEvents()
     async with (
         _cache(config) as cache,
         open_models(
@@ -90,6 +92,7 @@ async def sweep(
             ledger=ledger,
             sleep=control.sleep,
             payer=run_id,
+            on_event=lane_events.note,
         ) as models,
     ):
         for endpoint in models.endpoints.values():
@@ -111,6 +114,7 @@ async def sweep(
                 await group.start(_heed_signals, group.cancel_scope, control, say)
                 group.start_soon(show, progress.snapshot)
                 group.start_soon(lag.watch)
+                group.start_soon(lane_events.write, store)
                 if config.limits.run_deadline_s is not None:
                     group.start_soon(_deadline, config.limits.run_deadline_s, control)
                 await _score_again(unscored, store, player, control)
@@ -118,6 +122,7 @@ async def sweep(
                     cells, player.play, open_episodes=config.limits.open_episodes, control=control
                 )
                 group.cancel_scope.cancel()
+        await lane_events.flush(store)
         await store.event(
             "sweep_ended",
             {

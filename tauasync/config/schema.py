@@ -138,14 +138,22 @@ class EndpointConfig(Section):
     headers: Annotated[dict[str, str], RESULTS, AfterValidator(valid_headers)] = {}
     """Extra HTTP headers. `${NAME}` inside a value is replaced by that environment variable
     when a request is sent; secrets must be written so."""
-    max_in_flight: Annotated[int, OPERATION, Field(ge=1)] = 32
-    """Requests on the wire at the same time."""
+    max_in_flight: Annotated[int | None, OPERATION, Field(ge=1)] = None
+    """The most requests on the wire at the same time. Left out, as many as the endpoint turns
+    out to serve: a few at first, more while they are answered well, up to 512."""
     requests_per_min: Annotated[float | None, OPERATION, Field(gt=0)] = None
-    """Requests a minute the account allows. Left out, no limit."""
+    """Requests a minute the account allows; never exceeded. Left out, found from the endpoint's
+    headers and refusals."""
     tokens_per_min: Annotated[float | None, OPERATION, Field(gt=0)] = None
-    """Tokens a minute, in and out together, the account allows. Left out, no limit."""
+    """Tokens a minute, in and out together, the account allows; never exceeded. Left out, found
+    as `requests_per_min` is."""
     attempts: Annotated[int, OPERATION, Field(ge=1)] = 6
-    """How many times one call is sent at most; 1 means it is never repeated."""
+    """How many times one call is sent at most; 1 means it is never repeated. While an endpoint
+    that had answered refuses or is away, a call waits for it instead: refusals count only from
+    as many on, failures to reach it not at all."""
+    outage_patience_s: Annotated[float, OPERATION, Field(ge=0)] = 21600.0
+    """Seconds to wait for an endpoint that had answered in this session and is away, asking once
+    in a while, before its cells are left open. One that never answered fails at once."""
     connect_timeout_s: Annotated[float, OPERATION, Field(gt=0)] = 10.0
     """Seconds to establish a connection."""
     read_timeout_s: Annotated[float, OPERATION, Field(gt=0)] = 600.0

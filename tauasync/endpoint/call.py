@@ -18,10 +18,10 @@ import anyio
 
 from tauasync.endpoint.failure import Facts, error_from_answer
 from tauasync.endpoint.http import Http, NoAnswer, Reply
-from tauasync.endpoint.lane import Lane
+from tauasync.endpoint.lane import Lane, Permit, Trouble
 from tauasync.endpoint.ledger import Ledger, Reservation
 from tauasync.endpoint.retry import CallClock, RetryPolicy, Sleep, make_retrying
-from tauasync.endpoint.retry_after import exhausted_for_s
+from tauasync.endpoint.retry_after import exhausted_for_s, told_limits
 from tauasync.endpoint.spec import EndpointSpec
 from tauasync.errors import (
     EndpointError,
@@ -36,6 +36,9 @@ from tauasync.types import MicroUsd
 
 T = TypeVar("T")
 
+_UNAVAILABLE = frozenset({502, 503, 529, *range(520, 524)})
+"""Statuses of gateways and overloaded services."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand(Generic[T]):
@@ -45,6 +48,7 @@ class Errand(Generic[T]):
         model: the model's name in the configuration.
         url, content, headers: the request.
         tokens: estimate of input and output, for the lane.
+        order: when the call's conversation was opened, for the lane.
         bound: the most the request can cost; None where unknown.
         read: a reply with status 200 as a value; raises `EndpointError`.
         tokens_of, cost_of: what the value really used and cost.
@@ -56,6 +60,7 @@ class Errand(Generic[T]):
     content: bytes
     headers: Mapping[str, str]
     tokens: int
+    order: int
     bound: MicroUsd | None
     read: Callable[[Reply, Facts], T]
     tokens_of: Callable[[T], int]
@@ -113,6 +118,7 @@ class Caller:
         self._secrets = secrets
         self._sleep = sleep
         self._random = random or Random()
+        self._adopted: dict[str, tuple[str | None, str | None]] = {}
         self._broken: dict[str, EndpointUnusable] = {}
         self.counters = Counters()
 
@@ -158,7 +164,10 @@ class Caller:
 
     async def _attempt(self, errand: Errand[T], purse: _Purse, clock: CallClock) -> T:
         await purse.fill()
-        with await self._lane.acquire(errand.model, errand.tokens) as permit:
+        permit = await self._lane.acquire(
+            errand.model, errand.tokens, errand.order, tries=clock.attempts
+        )
+        with permit:
             self._check_breaker(errand.model)
             facts = self._facts(errand)
             clock.attempts += 1
@@ -166,16 +175,23 @@ class Caller:
                 clock.first_sent_at = anyio.current_time()
             self.counters.sent += 1
             self.counters.repeated += clock.attempts > 1
+            spent_s = clock.spent_s
             try:
                 reply = await self._send(errand, purse, clock, facts)
                 value = self._read(errand, reply, facts)
             except EndpointError as error:
-                self._note_failure(errand, error, purse)
+                self._note_failure(errand, error, purse, permit)
+                clock.is_free = self._is_free(errand.model, error, clock)
+                if clock.is_free:
+                    clock.spent_s = spent_s
+                else:
+                    clock.burnt += 1
                 raise
-            permit.amend(errand.tokens_of(value))
+            tokens = errand.tokens_of(value)
+            permit.served(tokens)
             purse.settle(errand.cost_of(value))
             self.counters.answered += 1
-            self.counters.tokens += errand.tokens_of(value)
+            self.counters.tokens += tokens
             self._heed(errand, reply)
             # Hands the value to the cache before the first await, and waits until it is on disk.
             # The slot is kept as long: were it given away at once, a slow disk would let any
@@ -216,20 +232,52 @@ class Caller:
             )
         return errand.read(reply, facts)
 
-    def _note_failure(self, errand: Errand[T], error: EndpointError, purse: _Purse) -> None:
+    def _note_failure(
+        self, errand: Errand[T], error: EndpointError, purse: _Purse, permit: Permit
+    ) -> None:
         if may_be_billed(error) and purse.on_the_wire:
             purse.charge()
         purse.on_the_wire = False
+        pause_s = error.retry_after_s
+        if pause_s is not None:
+            pause_s = min(pause_s, self._spec.retry_after_cap_s)
+        trouble = trouble_of(error)
         if isinstance(error, RateLimited):
             self.counters.rate_limited += 1
-        if error.retry_after_s is not None and not isinstance(error, EndpointUnusable):
-            self._pause(errand.model, error.retry_after_s)
+            permit.refused(pause_s, is_rate=error.is_rate)
+            return
+        if trouble is None:
+            permit.served(None)
+        else:
+            permit.failed(trouble, str(error))
+        if pause_s is not None and not isinstance(error, EndpointUnusable):
+            self._lane.pause(errand.model, pause_s)
+
+    def _is_free(self, model: str, error: EndpointError, clock: CallClock) -> bool:
+        """Whether a failure counts for no attempt: the lane waits for the endpoint."""
+        if isinstance(error, RateLimited):
+            free = clock.refused_free < self._policy.attempts and self._lane.is_limiting(model)
+            clock.refused_free += free
+            return free
+        trouble = trouble_of(error)
+        return trouble is not None and trouble.is_the_endpoints and self._lane.is_down(model)
 
     def _heed(self, errand: Errand[T], reply: Reply) -> None:
-        """Pause before the endpoint has to refuse, where its headers say a limit is used up."""
-        pause_s = exhausted_for_s(reply.headers, time(), tokens=errand.tokens)
+        """Keep to what an answer's headers say, before the endpoint has to refuse."""
+        headers, model = reply.headers, errand.model
+        sizes = (
+            headers.get("x-ratelimit-limit-requests"),
+            headers.get("x-ratelimit-limit-tokens"),
+        )
+        if sizes != (None, None) and self._adopted.get(model) != sizes:
+            requests, tokens = told_limits(headers, time())
+            if requests is not None or tokens is not None:
+                self._lane.adopt(model, requests_per_min=requests, tokens_per_min=tokens)
+            if (requests is None, tokens is None) == (sizes[0] is None, sizes[1] is None):
+                self._adopted[model] = sizes
+        pause_s = exhausted_for_s(headers, time(), tokens=errand.tokens)
         if pause_s is not None:
-            self._pause(errand.model, pause_s)
+            self._pause(model, pause_s)
 
     def _pause(self, model: str, seconds: float) -> None:
         self._lane.pause(model, min(seconds, self._spec.retry_after_cap_s))
@@ -257,6 +305,21 @@ class Caller:
             request_id=first.request_id,
             body=first.body,
         )
+
+
+def trouble_of(error: EndpointError) -> Trouble | None:
+    """What a failure says about the endpoint; None where it shows that the endpoint is there."""
+    match error:
+        case TransportError():
+            cause = error.__cause__
+            silent = isinstance(cause, NoAnswer) and cause.silent
+            return Trouble.BROKEN if silent else Trouble.UNREACHABLE
+        case ServerError():
+            return Trouble.UNAVAILABLE if error.status in _UNAVAILABLE else Trouble.BROKEN
+        case InvalidAnswer():
+            return Trouble.BROKEN
+        case _:
+            return None
 
 
 def may_be_billed(error: EndpointError) -> bool:

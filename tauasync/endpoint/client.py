@@ -17,7 +17,7 @@ from tauasync.endpoint.cache import AnswerCache, NoCache
 from tauasync.endpoint.call import Caller, Counters
 from tauasync.endpoint.credentials import read_credentials
 from tauasync.endpoint.http import Http
-from tauasync.endpoint.lane import Lane, LaneLimits, LaneStatistics
+from tauasync.endpoint.lane import Lane, LaneStatistics
 from tauasync.endpoint.ledger import Ledger, Unlimited
 from tauasync.endpoint.model import EndpointModel
 from tauasync.endpoint.price import Price, find_price
@@ -46,6 +46,7 @@ class Endpoint:
     Args:
         spec: where it is and what it allows.
         models: the models that live on it.
+        lane: the gate in front of it.
         cache: where answers are kept; the caller opens and closes it.
         ledger: where calls reserve money.
         environ: where keys are read from; None means the process environment.
@@ -59,6 +60,7 @@ class Endpoint:
         spec: EndpointSpec,
         models: Sequence[ModelSpec],
         *,
+        lane: Lane,
         cache: AnswerCache | None = None,
         ledger: Ledger | None = None,
         environ: Mapping[str, str] | None = None,
@@ -76,7 +78,7 @@ class Endpoint:
         self._sleep = sleep
         self._random = random
         self._payer = payer
-        self._lane: Lane | None = None
+        self.lane = lane
         self._http: Http | None = None
         self._caller: Caller | None = None
         self._models: dict[str, EndpointModel] = {}
@@ -90,20 +92,13 @@ class Endpoint:
         for model in self._specs.values():
             check_parameters(model)
         credentials = read_credentials(self.spec, self._environ)
-        self._lane = Lane(
-            LaneLimits(
-                max_in_flight=self.spec.max_in_flight,
-                requests_per_min=self.spec.requests_per_min,
-                tokens_per_min=self.spec.tokens_per_min,
-            )
-        )
         prices, counters = await anyio.to_thread.run_sync(self._look_up)
         http = Http(self.spec, credentials.headers, transport=self._transport)
         self._http = await http.__aenter__()
         self._caller = Caller(
             self.spec,
             http=http,
-            lane=self._lane,
+            lane=self.lane,
             ledger=self._ledger,
             secrets=credentials.secrets,
             sleep=self._sleep,
@@ -129,8 +124,7 @@ class Endpoint:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._lane is not None:
-            self._lane.close()
+        self.lane.close()
         if self._http is not None:
             await self._http.__aexit__(kind, error, trace)
         self._http = self._caller = None
@@ -149,17 +143,6 @@ class Endpoint:
                 hint=f"its models are {', '.join(self._models) or 'none'}",
             )
         return self._models[name]
-
-    @property
-    def lane(self) -> Lane:
-        """The gate; whoever retunes limits while running holds on to it.
-
-        Raises:
-            ConfigError: the endpoint is not open.
-        """
-        if self._lane is None:
-            raise ConfigError(f"the endpoint '{self.spec.name}' is not open")
-        return self._lane
 
     def shut(self, error: Exception) -> None:
         """Send nothing more: calls that wait fail with this error, those on the wire finish."""

@@ -163,6 +163,11 @@ class ModelClient(Protocol):
         """Prompt tokens of a request as far as they can be counted here."""
         ...
 
-    async def complete(self, request: ChatRequest, origin: Origin) -> Completion:
-        """Ask; every failure is an `EndpointError` (or `BudgetExhausted`)."""
+    async def complete(self, request: ChatRequest, origin: Origin, *, order: int = 0) -> Completion:
+        """Ask; every failure is an `EndpointError` (or `BudgetExhausted`).
+
+        Args:
+            order: when the conversation was opened; the smallest is served first. It decides
+                nothing about the answer.
+        """
         ...

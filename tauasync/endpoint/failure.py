@@ -25,7 +25,7 @@ from typing import Any
 from tauasync import errors
 from tauasync.endpoint import wordings
 from tauasync.endpoint.redact import redact
-from tauasync.endpoint.retry_after import retry_after_s
+from tauasync.endpoint.retry_after import names_a_rate, retry_after_s
 from tauasync.jsonio import clean_text, loads
 
 _CONTEXT_STATUSES = (None, 400, 413, 422)
@@ -93,7 +93,7 @@ def error_from_answer(
     kind, hint = _kind_of(effective, reason, decoded, facts)
     said = reason.message or " ".join(text.split())
     parts = [redact(said, facts.secrets, limit=600) or "no message", hint]
-    return kind(
+    error = kind(
         "; ".join(part for part in parts if part),
         endpoint=facts.endpoint,
         model=facts.model,
@@ -102,6 +102,9 @@ def error_from_answer(
         request_id=request_id_of(headers),
         body=redact(clean_text(text), facts.secrets),
     )
+    if isinstance(error, errors.RateLimited):
+        error.is_rate = names_a_rate(headers) or wordings.RATE_TEXT.search(said) is not None
+    return error
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:

@@ -39,10 +39,13 @@ class NoAnswer(Exception):
 
     Attributes:
         sent: whether the endpoint may have received the request, and billed it.
+        silent: whether the connection held and nothing (or too much) came: the request itself
+            may be why.
     """
 
-    def __init__(self, message: str, *, sent: bool) -> None:
+    def __init__(self, message: str, *, sent: bool, silent: bool = False) -> None:
         self.sent = sent
+        self.silent = silent
         super().__init__(message)
 
 
@@ -138,8 +141,14 @@ class Http:
                 return await self._exchange(url, content, headers)
         except (httpx.HTTPError, aiohttp.ClientError, httpx.StreamError, OSError) as error:
             if within.expired():
-                raise NoAnswer(f"no whole answer within {deadline_s:g} s", sent=True) from error
-            raise NoAnswer(_describe(error), sent=not _never_sent(error)) from error
+                raise NoAnswer(
+                    f"no whole answer within {deadline_s:g} s", sent=True, silent=True
+                ) from error
+            raise NoAnswer(
+                _describe(error),
+                sent=not _never_sent(error),
+                silent=isinstance(error, httpx.ReadTimeout),
+            ) from error
 
     async def _exchange(self, url: str, content: bytes, headers: Mapping[str, str]) -> Reply:
         response = await self._transport.handle_async_request(self._request(url, content, headers))
@@ -164,7 +173,9 @@ class Http:
             body += chunk
             if len(body) > self._spec.max_body_bytes:
                 raise NoAnswer(
-                    f"the answer is larger than {self._spec.max_body_bytes} bytes", sent=True
+                    f"the answer is larger than {self._spec.max_body_bytes} bytes",
+                    sent=True,
+                    silent=True,
                 )
         return bytes(body)
 

@@ -137,8 +137,11 @@ class EndpointModel:
             history.count(self._counter.messages(history.uncounted))
         return PER_REQUEST + history.tokens + self._counter.tools(request.tools)
 
-    async def complete(self, request: ChatRequest, origin: Origin) -> Completion:
+    async def complete(self, request: ChatRequest, origin: Origin, *, order: int = 0) -> Completion:
         """Ask, or find the answer that was paid for before.
+
+        Args:
+            order: when the conversation was opened; the oldest is served first.
 
         Raises:
             EndpointError: the call failed; see `tauasync.errors`.
@@ -152,12 +155,12 @@ class EndpointModel:
             return msgspec.structs.replace(
                 found, from_cache=True, attempts=0, latency_s=0.0, cost=self._cost(found.usage)
             )
-        return await self._fetch(request, prepared, self._cache)
+        return await self._fetch(request, prepared, cache=self._cache, order=order)
 
     async def complete_uncached(self, request: ChatRequest, origin: Origin) -> Completion:
         """Ask in any case, and keep nothing; for probing. Raises as `complete` does."""
         prepared = await self._prepare(request, origin)
-        return await self._fetch(request, prepared, None)
+        return await self._fetch(request, prepared, cache=None, order=0)
 
     async def _prepare(self, request: ChatRequest, origin: Origin) -> _Prepared:
         history = self._history(request)
@@ -210,7 +213,9 @@ class EndpointModel:
         self,
         request: ChatRequest,
         prepared: _Prepared,
+        *,
         cache: AnswerCache | None,
+        order: int,
     ) -> Completion:
         frame, history, key = prepared
         if uncounted := history.uncounted:
@@ -252,6 +257,7 @@ class EndpointModel:
                 content=prepared.content(),
                 headers=self._headers_of(frame, key),
                 tokens=prompt + (longest or max(self._answers, default=FIRST_GUESS_TOKENS)),
+                order=order,
                 bound=self._bound(prompt, longest),
                 read=read,
                 tokens_of=lambda completion: completion.usage.total,

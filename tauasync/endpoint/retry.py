@@ -13,6 +13,9 @@ from tauasync.errors import EndpointError, TransientError
 GROWTH = 4
 """Factor between pauses: six attempts outlast a minute, as long as a server takes to restart."""
 
+FREE_PAUSE_S = 0.1
+"""Longest pause of a call whose lane waits: the lane says when to send again."""
+
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -21,7 +24,9 @@ class RetryPolicy:
     """Bounds of the repetition of one call.
 
     Attributes:
-        attempts: requests at most, the first one included.
+        attempts: requests at most, the first one included. What the endpoint refuses or cannot
+            be reached with while its lane waits for it is free: such refusals up to the same
+            number again, an outage for as long as the lane has patience. 1 is never repeated.
         deadline_s: time on the wire and in back-off, all attempts together.
         first_pause_s, longest_pause_s: the back-off grows by GROWTH from one to the other; each
             pause is drawn between half of it and the whole.
@@ -38,6 +43,9 @@ class CallClock:
 
     Attributes:
         attempts: requests sent so far.
+        burnt: those that count.
+        refused_free: refusals that did not count.
+        is_free: whether the last failure did not.
         spent_s: seconds on the wire and in back-off.
         first_sent_at: when the first request was sent, on the event loop's clock.
         answered_at: when the last answer had come in whole, on the clock of `time.monotonic`.
@@ -45,6 +53,9 @@ class CallClock:
 
     def __init__(self) -> None:
         self.attempts = 0
+        self.burnt = 0
+        self.refused_free = 0
+        self.is_free = False
         self.first_sent_at = 0.0
         self.answered_at: float | None = None
         self.spent_s = 0.0
@@ -64,17 +75,22 @@ def make_retrying(
         error = _error_of(state)
         if error is not None and error.retry_after_s is not None:
             return random.uniform(0, min(1.0, 0.1 * error.retry_after_s))
-        grown = policy.first_pause_s * GROWTH ** (state.attempt_number - 1)
+        if clock.is_free:
+            return random.uniform(0, FREE_PAUSE_S)
+        grown = policy.first_pause_s * GROWTH ** (clock.burnt - 1)
         whole = min(policy.longest_pause_s, grown)
         return random.uniform(whole / 2, whole)
 
     def is_over(state: RetryCallState) -> bool:
-        if state.attempt_number >= policy.attempts:
+        if clock.is_free and policy.attempts > 1:
+            return False
+        if clock.burnt >= policy.attempts:
             return True
         return clock.spent_s + state.upcoming_sleep >= policy.deadline_s
 
     async def rest(seconds: float) -> None:
-        clock.spent_s += seconds
+        if not clock.is_free:
+            clock.spent_s += seconds
         await sleep(seconds)
 
     return AsyncRetrying(

@@ -19,6 +19,9 @@ _EPOCH_MS = 1e11
 """From here on a number is milliseconds since 1970, from `_EPOCH_S` on it is seconds."""
 _EPOCH_S = 1e9
 
+TOLD_PERIOD_S = (30.0, 120.0)
+"""A limit that refills within this is taken for one a minute."""
+
 _KINDS = ("requests", "tokens")
 
 
@@ -63,6 +66,34 @@ def exhausted_for_s(headers: Mapping[str, str], now: float, *, tokens: int) -> f
         share = min(1.0, need / limit) if limit and limit > 0 and need else 1.0
         pauses.append(reset * share)
     return max(pauses, default=None)
+
+
+def told_limits(headers: Mapping[str, str], now: float) -> tuple[float | None, float | None]:
+    """Requests and tokens a minute that an answer's headers allow; None where they do not say.
+
+    The headers name no period, so it is worked out from how much is used and when that is
+    whole again; a limit a second or a day is not adopted.
+    """
+    requests, tokens = (_told_limit(headers, kind, now) for kind in _KINDS)
+    return requests, tokens
+
+
+def names_a_rate(headers: Mapping[str, str]) -> bool:
+    """Whether a refusal's headers say that requests or tokens a minute are used up."""
+    return any(_number(headers.get(f"x-ratelimit-remaining-{kind}")) == 0 for kind in _KINDS)
+
+
+def _told_limit(headers: Mapping[str, str], kind: str, now: float) -> float | None:
+    limit = _positive(_number(headers.get(f"x-ratelimit-limit-{kind}")))
+    left = _number(headers.get(f"x-ratelimit-remaining-{kind}"))
+    if limit is None or left is None or not 0 <= left < limit:
+        return None
+    reset = reset_s(headers.get(f"x-ratelimit-reset-{kind}"), now)
+    if reset is None:
+        return None
+    least_s, most_s = TOLD_PERIOD_S
+    period_s = reset * limit / (limit - left)
+    return limit if least_s <= period_s <= most_s else None
 
 
 def reset_s(text: str | None, now: float) -> float | None:

@@ -55,9 +55,6 @@ class EndpointSpec:
     kind: EndpointKind = "openai"
     api_key_env: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    max_in_flight: int = 32
-    requests_per_min: float | None = None
-    tokens_per_min: float | None = None
     attempts: int = 6
     connect_timeout_s: float = 10.0
     read_timeout_s: float = 600.0

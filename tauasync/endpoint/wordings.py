@@ -89,6 +89,8 @@ MODEL_TEXT = re.compile(
 RATE_CODES = frozenset(
     {"rate_limit_exceeded", "rate_limit_error", "resource_exhausted", "too_many_requests"}
 )
+RATE_TEXT = re.compile(r"per[ -]?min|/ ?min|\b[rt]pm\b|\ba minute", re.IGNORECASE)
+"""A refusal that counts by the minute, and not by how many are at work at once."""
 SERVER_CODES = frozenset(
     {
         "server_error",

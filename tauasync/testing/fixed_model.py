@@ -41,7 +41,7 @@ class FixedModel:
         """Characters of all message contents."""
         return sum(len(message.get("content") or "") for message in request.messages)
 
-    async def complete(self, request: ChatRequest, origin: Origin) -> Completion:
+    async def complete(self, request: ChatRequest, origin: Origin, *, order: int = 0) -> Completion:
         """The next answer; raises `StopAsyncIteration` where the list is at its end."""
         self.requests.append((request, origin))
         answer = next(self._answers, None)

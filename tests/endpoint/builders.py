@@ -20,6 +20,7 @@ from tauasync.endpoint.profile import ModelProfile
 from tauasync.endpoint.retry import Sleep
 from tauasync.endpoint.shelf import Shelf
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec, Rates
+from tauasync.scheduler.lane import Lane, LaneLimits
 from tauasync.types import ToolSpec, Usage
 
 KEY = "sk-test-0123456789abcdef"
@@ -75,19 +76,33 @@ def spec(**changes: Any) -> EndpointSpec:
     return EndpointSpec(**{**given, **changes})
 
 
+def gate(**limits: Any) -> Lane:
+    """A lane with room for a test's calls."""
+    return Lane(LaneLimits(**{"max_in_flight": 32, **limits}))
+
+
 def endpoint(
     handler: Handler | None = None,
     *models: ModelSpec,
     cache: AnswerCache | None = None,
     ledger: Ledger | None = None,
     sleep: Sleep | None = None,
+    max_in_flight: int = 32,
+    requests_per_min: float | None = None,
+    tokens_per_min: float | None = None,
     **changes: Any,
 ) -> Endpoint:
     """An endpoint whose network is a function, or the real network."""
     more: dict[str, Any] = {} if sleep is None else {"sleep": sleep}
+    lane = gate(
+        max_in_flight=max_in_flight,
+        requests_per_min=requests_per_min,
+        tokens_per_min=tokens_per_min,
+    )
     return Endpoint(
         spec(**changes),
         models or (model(),),
+        lane=lane,
         cache=cache,
         ledger=ledger,
         environ=ENVIRON,

@@ -24,6 +24,7 @@ from tests.endpoint.builders import (
     KEY,
     answer,
     endpoint,
+    gate,
     kept,
     model,
     origin,
@@ -415,5 +416,5 @@ async def test_unknown_models_and_closed_endpoints_are_named() -> None:
 
 async def test_a_base_url_that_is_none_is_named() -> None:
     with pytest.raises(errors.ConfigError, match="base_url"):
-        async with Endpoint(spec(base_url="cloud.test/v1", api_key_env=None), ()):
+        async with Endpoint(spec(base_url="cloud.test/v1", api_key_env=None), (), lane=gate()):
             pass

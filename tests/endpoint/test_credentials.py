@@ -6,7 +6,7 @@ import pytest
 
 from tauasync.endpoint.credentials import read_credentials
 from tauasync.errors import ConfigError
-from tests.endpoint.builders import ENVIRON, KEY, endpoint, spec
+from tests.endpoint.builders import ENVIRON, KEY, endpoint, gate, spec
 
 
 def test_the_key_comes_from_the_variable_named() -> None:
@@ -36,7 +36,7 @@ async def test_an_endpoint_without_its_key_does_not_open() -> None:
     from tauasync.endpoint.client import Endpoint
 
     with pytest.raises(ConfigError, match="TEST_KEY"):
-        async with Endpoint(spec(), (), environ={}):
+        async with Endpoint(spec(), (), lane=gate(), environ={}):
             pass
 
 

@@ -187,10 +187,10 @@ async def test_an_application_can_stand_in_for_the_network() -> None:
         await send({"type": "http.response.body", "body": json.dumps(answer("asgi")).encode()})
 
     from tauasync.endpoint.client import Endpoint
-    from tests.endpoint.builders import model, spec
+    from tests.endpoint.builders import gate, model, spec
 
     transport = httpx.ASGITransport(app=app)
     async with Endpoint(
-        spec(kind="embedded", api_key_env=None), (model(),), transport=transport
+        spec(kind="embedded", api_key_env=None), (model(),), lane=gate(), transport=transport
     ) as opened:
         assert (await opened.model("agent").complete(request(), origin())).content == "asgi"

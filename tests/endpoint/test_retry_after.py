@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tauasync.endpoint.retry_after import exhausted_for_s, reset_s, retry_after_s
+from tauasync.endpoint.retry_after import exhausted_for_s, reset_s, retry_after_s, told_limits
 
 NOW = datetime(2026, 10, 21, 7, 0, 0, tzinfo=UTC).timestamp()
 
@@ -125,3 +125,29 @@ def test_no_header_is_fatal_or_negative(text: str) -> None:
     for name in ("retry-after", "retry-after-ms", "x-ratelimit-reset"):
         found = retry_after_s({name: text}, None, NOW)
         assert found is None or found > 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "left", "reset", "told"),
+    [
+        ("600", "590", "1s", 600.0),
+        ("600", "300", "20s", 600.0),
+        ("600", "0", "1m0s", 600.0),
+        ("14400", "14370", "2m59.56s", None),
+        ("5", "3", "600ms", None),
+        ("600", "600", "0s", None),
+        ("600", "590", None, None),
+        ("0", "0", "1s", None),
+        ("many", "1", "1s", None),
+        ("600", "599", "0.1", 600.0),
+    ],
+)
+def test_a_told_limit_is_adopted_only_where_it_is_one_a_minute(
+    limit: str, left: str, reset: str | None, told: float | None
+) -> None:
+    headers = {
+        "x-ratelimit-limit-tokens": limit,
+        "x-ratelimit-remaining-tokens": left,
+        **({"x-ratelimit-reset-tokens": reset} if reset is not None else {}),
+    }
+    assert told_limits(headers, 0.0) == (None, told)

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tauasync.endpoint.window import GUARD_S, SPAN_S, Window
+from tauasync.scheduler.window import GUARD_S, SPAN_S, Window
 
 
 @given(

@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from tauasync.endpoint.lane import Lane, LaneLimits
-from tauasync.endpoint.window import GUARD_S, SPAN_S
+from tauasync.scheduler.lane import Lane, LaneLimits
+from tauasync.scheduler.window import GUARD_S, SPAN_S
 from tests.endpoint.virtual import run_virtual
 
 
@@ -102,7 +102,7 @@ def test_tokens_really_used_replace_the_estimate() -> None:
     async def main() -> float | None:
         gate = lane(tokens_per_min=100)
         with await gate.acquire("m", 90) as permit:
-            permit.amend(20)
+            permit.served(20)
         await visit(gate, tokens=70)
         return gate.statistics().tokens_last_min
 
