@@ -4,6 +4,7 @@
     ├── ConfigError            the user's configuration or command line
     ├── DataError              domain data: a policy, database or task file
     ├── RunFileError           the run database
+    │   ├── MissingRunError        there is none of that name
     │   ├── ForeignRunError        not a run, or damaged
     │   ├── NewerSchemaError       written by a newer tauasync
     │   ├── RunLockedError         another process owns it
@@ -66,6 +67,10 @@ class RunFileError(TauasyncError):
     """The run database cannot be used as asked; the message names it."""
 
 
+class MissingRunError(RunFileError):
+    """There is no run database of that name; the message lists those beside it."""
+
+
 class ForeignRunError(RunFileError):
     """The file is not a run database, or is damaged."""
 
@@ -87,7 +92,15 @@ class StorageError(TauasyncError):
 
 
 class BudgetExhausted(TauasyncError):
-    """The reservation of the next call does not fit what is left of the cap."""
+    """The reservation of the next call does not fit what is left of the cap.
+
+    Attributes:
+        model: whose own cap it is; None where it is the run's.
+    """
+
+    def __init__(self, message: str, *, model: str | None = None) -> None:
+        self.model = model
+        super().__init__(message)
 
 
 class JudgeError(TauasyncError):
@@ -214,6 +227,8 @@ class Consequence(Enum):
     """The model failed: the episode is over and counts."""
     LEAVE_OPEN = "leave open"
     """The infrastructure failed: the cell stays open for a resume."""
+    STOP_MODEL = "stop model"
+    """Nothing more can be had from this model: what needs it stays open, the rest goes on."""
     STOP_RUN = "stop run"
     """Nothing further can succeed: stop cleanly with the cells open."""
 
@@ -227,7 +242,11 @@ def classify(error: BaseException) -> Consequence:
             return Consequence.END_EPISODE
         case TransientError():
             return Consequence.RETRY
-        case EndpointUnusable() | BudgetExhausted() | StorageError() | RunFileError():
+        case EndpointUnusable():
+            return Consequence.STOP_MODEL
+        case BudgetExhausted() if error.model is not None:
+            return Consequence.STOP_MODEL
+        case BudgetExhausted() | StorageError() | RunFileError():
             return Consequence.STOP_RUN
         case _:
             return Consequence.LEAVE_OPEN

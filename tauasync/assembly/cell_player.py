@@ -20,9 +20,6 @@ from tauasync.episode.step import Limits
 from tauasync.errors import (
     BudgetExhausted,
     Consequence,
-    EndpointError,
-    EndpointUnusable,
-    RunFileError,
     StorageError,
     classify,
 )
@@ -30,20 +27,15 @@ from tauasync.evaluator.reward import GRADING_VERSION, succeeded
 from tauasync.evaluator.verdict import ScoreState, Verdict
 from tauasync.evaluator.world import Worlds
 from tauasync.grid.cell import Cell
+from tauasync.scheduler.breaker import Breakers
 from tauasync.scheduler.control import RunControl, RunStopping, StopReason
 from tauasync.scheduler.progress import Progress
 from tauasync.scheduler.scoring import score_conversation
+from tauasync.scheduler.ticket import Ticket, TicketClient
 from tauasync.store.records import CompletionRow, EpisodeEnd, Outcome, leaf_errors
 from tauasync.store.run_store import RunStore
 from tauasync.types import Message, Mode, Termination, Transcript
 from tauasync.user.simulator import make_user
-
-FAILURES_IN_A_ROW = 25
-"""Cells that fail one after another, with no success between, before the run gives up."""
-
-OPENINGS_AT_ONCE = 16
-"""Episodes begun by one commit: all of them take their first turn right after it, and hundreds
-would hold the event loop up."""
 
 
 class CellPlayer:
@@ -51,7 +43,8 @@ class CellPlayer:
 
     Args:
         clients: models by name.
-        endpoint_of: the endpoint's name by model name, for the record.
+        endpoint_of: the endpoint's name by model name.
+        breakers: what is told of the models' failures.
         judge: the model that judges, None where none is configured.
         payer: this run, as the cache knows who paid.
         seed: the run's base seed.
@@ -69,6 +62,7 @@ class CellPlayer:
         limits: Limits,
         seed: int,
         control: RunControl,
+        breakers: Breakers,
         progress: Progress,
     ) -> None:
         self._stage = stage
@@ -80,26 +74,23 @@ class CellPlayer:
         self._limits = limits
         self._seed = seed
         self._control = control
+        self._breakers = breakers
         self._progress = progress
         self._worlds: dict[tuple[str, bool], Worlds] = {}
-        self._openings = anyio.Semaphore(OPENINGS_AT_ONCE)
-        self._failures_in_a_row = 0
 
-    async def play(self, item: tuple[int, Cell]) -> None:
+    async def play(self, cell_id: int, cell: Cell, ticket: Ticket) -> None:
         """Play one cell to a recorded outcome, then score it."""
-        cell_id, cell = item
+        if self._control.stopping:
+            return
         try:
-            async with self._openings:
-                if self._control.stopping:
-                    return
-                episode_id = await self._store.begin_episode(cell_id, cell.seed(self._seed))
+            episode_id = await self._store.begin_episode(cell_id, cell.seed(self._seed))
         except StorageError as error:
             self._control.stop(StopReason.STORAGE, error)
             return
         started = time.monotonic()
         self._progress.in_flight += 1
         try:
-            result = await self._converse(episode_id, cell)
+            result = await self._converse(episode_id, cell, ticket)
         except anyio.get_cancelled_exc_class() as error:
             with anyio.CancelScope(shield=True):
                 await self._leave(episode_id, started, Outcome.CANCELLED, error)
@@ -109,7 +100,6 @@ class CellPlayer:
         except Exception as error:  # noqa: BLE001 - recorded, and the cell stays open
             await self._fail(episode_id, started, error)
         else:
-            self._failures_in_a_row = 0
             await self._store.end_episode(
                 EpisodeEnd(
                     episode_id=episode_id,
@@ -121,7 +111,9 @@ class CellPlayer:
                     duration_s=time.monotonic() - started,
                 )
             )
-            await self.score(episode_id, cell_id, cell, result.transcript, result.termination)
+            await self.score(
+                episode_id, cell_id, cell, result.transcript, result.termination, ticket=ticket
+            )
             self._progress.played += 1
         finally:
             self._progress.in_flight -= 1
@@ -134,6 +126,7 @@ class CellPlayer:
         transcript: Transcript,
         termination: Termination,
         *,
+        ticket: Ticket,
         recorded: frozenset[str] = frozenset(),
     ) -> None:
         """Score a finished conversation; what keeps it from a verdict is recorded.
@@ -150,20 +143,21 @@ class CellPlayer:
                 return
             await self._record_completion(episode_id, None, "judge", self._judge, completion)
 
+        judge = None if self._judge is None else self._client(self._judge, ticket, first=True)
         try:
             verdict = await score_conversation(
                 task=self._stage.task(cell.domain, cell.task_id),
                 transcript=transcript,
                 termination=termination,
                 worlds=self._worlds_of(cell),
-                judge=None if self._judge is None else self._clients[self._judge],
+                judge=judge,
                 origin=self._origin(cell, "judge"),
                 on_completion=on_completion,
             )
         except RunStopping:
             return
         except Exception as error:  # noqa: BLE001 - recorded; a resume scores again
-            self._stop_if_hopeless(error)
+            self._stop_run_on(error)
             await self._store.event(
                 "score_failed",
                 {"errors": [msgspec.to_builtins(leaf) for leaf in leaf_errors(error)]},
@@ -182,7 +176,16 @@ class CellPlayer:
         if succeeded(verdict.reward):
             self._progress.solved += 1
 
-    async def _converse(self, episode_id: int, cell: Cell) -> EpisodeResult:
+    def _client(self, model: str, ticket: Ticket, *, first: bool = False) -> ModelClient:
+        return TicketClient(
+            self._clients[model],
+            lane=self._endpoint_of[model],
+            ticket=ticket,
+            breakers=self._breakers,
+            first=first,
+        )
+
+    async def _converse(self, episode_id: int, cell: Cell, ticket: Ticket) -> EpisodeResult:
         task = self._stage.task(cell.domain, cell.task_id)
         domain = self._stage.domains[cell.domain]
         solo = cell.mode is Mode.NO_USER
@@ -194,7 +197,7 @@ class CellPlayer:
         }
         agent = make_agent(
             mode=cell.mode,
-            client=self._clients[cell.agent],
+            client=self._client(cell.agent, ticket),
             task=task,
             policy=domain.policy(cell.policy, solo=solo),
             environment=environment,
@@ -205,7 +208,7 @@ class CellPlayer:
         user = None
         if not solo:
             user = make_user(
-                client=self._clients[cell.user],
+                client=self._client(cell.user, ticket),
                 task=task,
                 environment=environment,
                 origin=self._origin(cell, "user"),
@@ -282,21 +285,16 @@ class CellPlayer:
         )
 
     async def _fail(self, episode_id: int, started: float, error: Exception) -> None:
-        self._stop_if_hopeless(error)
+        self._stop_run_on(error)
         if isinstance(error, BudgetExhausted):
             await self._leave(episode_id, started, Outcome.BUDGET_STOPPED, error)
             return
         self._progress.add_failure()
         await self._leave(episode_id, started, Outcome.INFRA_FAILED, error)
 
-    def _stop_if_hopeless(self, error: Exception) -> None:
+    def _stop_run_on(self, error: Exception) -> None:
         if classify(error) is Consequence.STOP_RUN:
             self._control.stop(stop_reason(error), error)
-            return
-        if isinstance(error, EndpointError):
-            self._failures_in_a_row += 1
-            if self._failures_in_a_row >= FAILURES_IN_A_ROW:
-                self._control.stop(StopReason.ENDPOINT, error)
 
     async def _leave(
         self, episode_id: int, started: float, outcome: Outcome, error: BaseException
@@ -316,9 +314,5 @@ def stop_reason(error: BaseException) -> StopReason:
     match error:
         case BudgetExhausted():
             return StopReason.BUDGET
-        case EndpointUnusable():
-            return StopReason.ENDPOINT
-        case StorageError() | RunFileError():
-            return StopReason.STORAGE
         case _:
-            return StopReason.ENDPOINT
+            return StopReason.STORAGE

@@ -18,7 +18,8 @@ from tauasync.errors import ConfigError, DataError
 from tauasync.evaluator.reward import needs_judge
 from tauasync.factory.telecom import full_tasks
 from tauasync.grid.cell import Cell
-from tauasync.grid.plan import expand
+from tauasync.grid.length import expected_steps, longest_first
+from tauasync.grid.plan import EMPTY, Grid, expand
 from tauasync.grid.select import choose_split, select_tasks
 from tauasync.task import Task
 from tauasync.types import Mode
@@ -54,7 +55,7 @@ class Stage:
     """
 
     domains: Mapping[str, Domain]
-    cells: tuple[Cell, ...]
+    cells: Grid = EMPTY
     excluded: tuple[Excluded, ...] = ()
     standing_orders: Mapping[str, StandingOrders] = field(default_factory=dict)
 
@@ -139,9 +140,17 @@ def _load(config: RunConfig, entry: DomainConfig, known: dict[str, Domain], *, k
 
 def _tasks(domain: Domain, entry: DomainConfig, *, key: str) -> tuple[str, ...]:
     split = choose_split(domain.splits, entry.split, domain.default_split, key=key)
-    return select_tasks(
+    chosen = select_tasks(
         tuple(domain.tasks), split=split, explicit=entry.tasks, limit=entry.task_limit, key=key
     )
+    return longest_first(chosen, lambda task_id: steps_of(domain.tasks[task_id]))
+
+
+def steps_of(task: Task) -> int:
+    """How long an episode of a task is expected to be, in hops."""
+    actions = task.reference_actions
+    agent = sum(action.requestor == "assistant" for action in actions)
+    return expected_steps(agent_actions=agent, user_actions=len(actions) - agent)
 
 
 def _check_entry(
@@ -171,25 +180,26 @@ def _check_entry(
         )
 
 
-def _playable(
-    domains: Mapping[str, Domain], cells: tuple[Cell, ...]
-) -> tuple[tuple[Cell, ...], tuple[Excluded, ...]]:
-    kept: list[Cell] = []
+def _playable(domains: Mapping[str, Domain], cells: Grid) -> tuple[Grid, tuple[Excluded, ...]]:
     excluded: dict[tuple[str, str], Excluded] = {}
-    for cell in cells:
-        task = domains[cell.domain].tasks[cell.task_id]
-        reason = unplayable_alone(task) if cell.mode is Mode.NO_USER else None
+
+    def can_be_played(cell: Cell) -> bool:
+        if cell.mode is not Mode.NO_USER:
+            return True
+        reason = unplayable_alone(domains[cell.domain].tasks[cell.task_id])
         if reason is None:
-            kept.append(cell)
-            continue
+            return True
         excluded[cell.domain, cell.task_id] = Excluded(
             domain=cell.domain, mode=cell.mode, task_id=cell.task_id, reason=reason
         )
+        return False
+
+    kept = cells.only(can_be_played)
     if not kept:
         raise ConfigError(
             "no cell of the grid can be played", hint=next(iter(excluded.values())).reason
         )
-    return tuple(kept), tuple(excluded.values())
+    return kept, tuple(excluded.values())
 
 
 def _orders(config: RunConfig, entry: DomainConfig) -> StandingOrders:

@@ -56,7 +56,7 @@ def identity(stage: Stage) -> dict[str, str]:
 
 def features(stage: Stage) -> dict[tuple[str, str], Mapping[str, str | int]]:
     """What reports break tasks down by, for (domain, task id)."""
-    planned = dict.fromkeys((cell.domain, cell.task_id) for cell in stage.cells)
+    planned = dict.fromkeys((cell.domain, cell.task_id) for cell in stage.cells.first)
     return {(domain, task_id): _features(stage, domain, task_id) for domain, task_id in planned}
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
 
 import anyio
@@ -13,28 +12,41 @@ from anyio import to_thread
 from tauasync.assembly.cell_player import CellPlayer
 from tauasync.assembly.domains import Stage
 from tauasync.assembly.lane_events import LaneEvents
-from tauasync.assembly.models import open_models
+from tauasync.assembly.lane_view import LaneView
+from tauasync.assembly.models import OpenModels, open_models
+from tauasync.assembly.playing import Needs, needs_of, play_open, score_again
+from tauasync.assembly.signals import Signals
+from tauasync.assembly.stopping import Stopping
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
 from tauasync.endpoint.ledger import Unlimited
 from tauasync.episode.step import Limits
+from tauasync.errors import EndpointUnusable
+from tauasync.scheduler.breaker import Breakers, Broken
 from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.handover import quick_handover
 from tauasync.scheduler.lag import LoopLag
 from tauasync.scheduler.ledger import CappedLedger
-from tauasync.scheduler.pool import play_all
 from tauasync.scheduler.progress import Progress, Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tauasync.store.run_store import RunStore
-from tauasync.store.views import Ended
-
-SCORING_AT_ONCE = 32
-"""Conversations scored at the same time when a run goes on."""
 
 Show = Callable[[Callable[[], Snapshot]], Coroutine[None, None, None]]
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """A model that was given up.
+
+    Attributes:
+        open_cells: open cells that need it.
+    """
+
+    broken: Broken
+    open_cells: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +56,14 @@ class SweepEnd:
     Attributes:
         reason: why it stopped early; None where it came to its end.
         error: what stopped it, where something did.
+        given_up: models that were not asked any more, while the rest went on.
         open_cells: planned cells that are not played.
         unscored: played cells without a final reward.
     """
 
     reason: StopReason | None
     error: BaseException | None
+    given_up: tuple[GivenUp, ...] = ()
     open_cells: int
     unscored: int
     snapshot: Snapshot
@@ -63,6 +77,7 @@ async def sweep(
     show: Show,
     say: Say,
     rescore: bool = False,
+    signals: Signals | None = None,
 ) -> SweepEnd:
     """Play and score until nothing is open, or something stops the run.
 
@@ -70,15 +85,15 @@ async def sweep(
         rescore: play nothing, and score every finished conversation again.
         show: displays progress until cancelled.
         say: tells the person at the terminal something at once.
+        signals: what stops it from outside; None for nothing.
 
     Raises:
         ConfigError: a key is missing, or a parameter cannot be sent.
         StorageError: the run file cannot be written, or is no longer in its place.
     """
-    cells = [] if rescore else await store.open_cells()
     unscored = await store.finished() if rescore else await store.unscored()
     planned, already, spent, run_id = await to_thread.run_sync(_standing, store)
-    control, lag = RunControl(), LoopLag()
+    control, lag, needs = RunControl(), LoopLag(), needs_of(config, stage)
     ledger = _ledger(config, spent)
     progress = Progress(planned=planned, already=already)
     lane_events = LaneEvents()
@@ -97,30 +112,51 @@ async def sweep(
     ):
         for endpoint in models.endpoints.values():
             control.when_stopping(endpoint.shut)
-        player = CellPlayer(
-            stage=stage,
-            store=store,
-            clients=models.clients,
-            endpoint_of=models.endpoint_of,
-            judge=config.roles.judge,
-            payer=run_id,
-            limits=_limits(config),
-            seed=config.run.seed,
-            control=control,
-            progress=progress,
-        )
+        lanes = LaneView(models)
         with rare_collections(), quick_handover():
             async with anyio.create_task_group() as group:
-                await group.start(_heed_signals, group.cancel_scope, control, say)
+
+                def give_up(broken: Broken) -> None:
+                    _give_up(broken, models, say)
+                    group.start_soon(_record, broken, store)
+
+                breakers = Breakers(models.endpoint_of.__getitem__, give_up)
+                player = CellPlayer(
+                    stage=stage,
+                    store=store,
+                    clients=models.clients,
+                    endpoint_of=models.endpoint_of,
+                    judge=config.roles.judge,
+                    payer=run_id,
+                    limits=_limits(config),
+                    seed=config.run.seed,
+                    control=control,
+                    breakers=breakers,
+                    progress=progress,
+                )
+                stopping = Stopping(
+                    group.cancel_scope,
+                    control,
+                    in_flight=lanes.in_flight,
+                    say=say,
+                    drain_deadline_s=config.limits.drain_deadline_s,
+                )
                 group.start_soon(show, progress.snapshot)
                 group.start_soon(lag.watch)
                 group.start_soon(lane_events.write, store)
-                if config.limits.run_deadline_s is not None:
-                    group.start_soon(_deadline, config.limits.run_deadline_s, control)
-                await _score_again(unscored, store, player, control)
-                await play_all(
-                    cells, player.play, open_episodes=config.limits.open_episodes, control=control
-                )
+                group.start_soon(stopping.watch, config.limits.run_deadline_s)
+                with signals.tell(stopping.heed) if signals is not None else nullcontext():
+                    await score_again(unscored, store, player, control)
+                    if not rescore:
+                        await play_open(
+                            config,
+                            store,
+                            player,
+                            needs=needs,
+                            lanes=lanes,
+                            breakers=breakers,
+                            control=control,
+                        )
                 group.cancel_scope.cancel()
         await lane_events.flush(store)
         await store.event(
@@ -128,6 +164,7 @@ async def sweep(
             {
                 "reason": control.reason.value if control.reason else None,
                 "error": str(control.error) if control.error else None,
+                "given_up": {name: str(found.error) for name, found in breakers.broken.items()},
                 "charged_at_bound_microusd": ledger.charged_at_bound,
                 "cache": asdict(cache.statistics()),
                 "endpoints": {
@@ -140,9 +177,11 @@ async def sweep(
         )
     store.check_place()
     still_open, still_unscored = await to_thread.run_sync(_left, store)
+    given_up = tuple(breakers.broken.values())
     return SweepEnd(
         reason=control.reason,
         error=control.error,
+        given_up=await to_thread.run_sync(_count, given_up, store, needs),
         open_cells=still_open,
         unscored=still_unscored,
         snapshot=progress.snapshot(),
@@ -158,54 +197,33 @@ def _limits(config: RunConfig) -> Limits:
     )
 
 
-async def _score_again(
-    unscored: list[Ended], store: RunStore, player: CellPlayer, control: RunControl
-) -> None:
-    async def score(ended: Ended) -> None:
-        await player.score(
-            ended.episode_id,
-            ended.cell_id,
-            ended.cell,
-            await store.transcript(ended.episode_id),
-            ended.termination,
-            recorded=await store.judge_keys(ended.episode_id),
-        )
-
-    await play_all(unscored, score, open_episodes=SCORING_AT_ONCE, control=control)
+def _give_up(broken: Broken, models: OpenModels, say: Say) -> None:
+    if isinstance(broken.error, EndpointUnusable):
+        models.endpoints[broken.endpoint].give_up(broken.model, broken.error)
+    say(
+        f"{broken.model} on {broken.endpoint} is given up; what does not need it goes on: "
+        f"{broken.error}"
+    )
 
 
-async def _heed_signals(
-    scope: anyio.CancelScope,
-    control: RunControl,
-    say: Say,
-    *,
-    task_status: anyio.abc.TaskStatus[None],
-) -> None:
-    """First signal: leave at the next turn boundary. Second: leave now."""
-    with anyio.open_signal_receiver(*_heeded()) as signals:
-        task_status.started()
-        async for number in signals:
-            if control.stopping:
-                say("leaving now; what was committed stays")
-                scope.cancel()
-                return
-            control.stop(
-                StopReason.INTERRUPTED if number == signal.SIGINT else StopReason.TERMINATED
-            )
-            say("stopping: taking the answers in flight, sending nothing new (again: leave now)")
+async def _record(broken: Broken, store: RunStore) -> None:
+    await store.event(
+        "model_given_up",
+        {"model": broken.model, "endpoint": broken.endpoint, "error": str(broken.error)},
+    )
 
 
-def _heeded() -> tuple[signal.Signals, ...]:
-    """The signals that stop a run; a closed terminal does, unless `nohup` says otherwise."""
-    hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)
-    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
-        return (signal.SIGINT, signal.SIGTERM)
-    return (signal.SIGINT, signal.SIGTERM, hangup)
-
-
-async def _deadline(seconds: float, control: RunControl) -> None:
-    await anyio.sleep(seconds)
-    control.stop(StopReason.DEADLINE)
+def _count(given_up: tuple[Broken, ...], store: RunStore, needs: Needs) -> tuple[GivenUp, ...]:
+    """How many open cells need each of the models that were given up."""
+    if not given_up:
+        return ()
+    waiting = dict.fromkeys((broken.model for broken in given_up), 0)
+    with RunReader(store.path) as reader:
+        for _, cell in reader.each_open_cell():
+            for model in needs(cell):
+                if model in waiting:
+                    waiting[model] += 1
+    return tuple(GivenUp(broken=it, open_cells=waiting[it.model]) for it in given_up)
 
 
 @asynccontextmanager

@@ -94,7 +94,9 @@ def run(
 
 @app.command()
 def resume(
-    run_file: RunArg,
+    run_file: Annotated[
+        Path | None, typer.Argument(metavar="RUN", help="A run file, e.g. runs/demo.sqlite.")
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -109,8 +111,10 @@ def resume(
     quiet: QuietOpt = False,
 ) -> None:
     """Go on with a run: play what is open, score what is unscored."""
-    from tauasync.cli.sweep import go_on
+    from tauasync.cli.sweep import go_on, offer_runs
 
+    if run_file is None:
+        raise typer.Exit(offer_runs())
     raise typer.Exit(
         go_on(run_file, config=config, overrides=overrides or [], data_dir=data_dir, quiet=quiet)
     )

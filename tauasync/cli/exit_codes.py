@@ -13,6 +13,7 @@ from tauasync.errors import (
     EndpointError,
     EndpointUnusable,
     JudgeError,
+    MissingRunError,
     RunFileError,
     StorageError,
 )
@@ -83,7 +84,7 @@ def known_failures(error: BaseException) -> Iterator[BaseException]:
 
 def _code(error: BaseException) -> ExitCode:
     match error:
-        case ConfigError():
+        case ConfigError() | MissingRunError():
             return ExitCode.USAGE
         case DataError():
             return ExitCode.DATA

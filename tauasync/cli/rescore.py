@@ -11,6 +11,7 @@ import anyio
 
 from tauasync.assembly.domains import set_stage
 from tauasync.assembly.run_file import check_identity, config_for_resume
+from tauasync.assembly.signals import Signals
 from tauasync.assembly.sweep import SweepEnd, sweep
 from tauasync.cli.read import print_report
 from tauasync.cli.sweep import code_of
@@ -36,12 +37,15 @@ def rescore_run(path: Path, *, overrides: Sequence[str], data_dir: Path | None, 
 
     async def main() -> SweepEnd:
         async with RunStore.open(path) as store:
-            end = await sweep(settings, stage, store, show=_unseen, say=_say, rescore=True)
+            end = await sweep(
+                settings, stage, store, show=_unseen, say=_say, rescore=True, signals=signals
+            )
             if end.reason is None and end.unscored == 0:
                 await store.regrade(GRADING_VERSION)
             return end
 
-    end = anyio.run(main)
+    with Signals() as signals:
+        end = anyio.run(main)
     if not quiet:
         print_report(path)
     after = _rewards(path)

@@ -42,7 +42,7 @@ def serve_endpoint(
         name: open_domain(name, source=source, data_dir=data_dir)
         for name, source in sources.items()
     }
-    app = make_embedded(name, entry, Stage(domains=domains, cells=()).task, seed=seed)
+    app = make_embedded(name, entry, Stage(domains=domains).task, seed=seed)
 
     def announce(url: str) -> None:
         print(f"listening on {url}", flush=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -20,6 +20,7 @@ from tauasync.assembly.run_file import (
     features,
     make_manifest,
 )
+from tauasync.assembly.signals import Interrupted, Signals
 from tauasync.assembly.sweep import SweepEnd, sweep
 from tauasync.cli.console import error_console
 from tauasync.cli.exit_codes import ExitCode, exit_code_for
@@ -33,9 +34,14 @@ from tauasync.jsonio import dumps
 from tauasync.report.words import plain
 from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.progress import Snapshot
+from tauasync.store.files import find_runs
 from tauasync.store.reader import RunReader
+from tauasync.store.records import CellStatus
 from tauasync.store.run_store import RunStore
 from tauasync.store.upkeep import refuse_existing
+
+LISTED_RUNS = 12
+"""Runs offered where none was named."""
 
 
 def start(
@@ -48,13 +54,14 @@ def start(
 ) -> int:
     """Create a run file and play it."""
     config = load_config(config_path, overrides, data_dir=data_dir)
-    stage = set_stage(config)
     path = out or default_path(config)
-    refuse_existing(path)
-    anyio.run(preflight, config)
-    manifest = make_manifest(config, stage)
-    store = RunStore.create(path, manifest, stage.cells, features=features(stage))
-    return _play(config, stage, path, store, quiet=quiet)
+    with Signals() as signals, _told_how_to_go_on(path):
+        stage = set_stage(config)
+        refuse_existing(path)
+        anyio.run(preflight, config)
+        manifest = make_manifest(config, stage)
+        store = RunStore.create(path, manifest, stage.cells, features=features(stage))
+        return _play(config, stage, path, store, signals, quiet=quiet)
 
 
 def go_on(
@@ -68,15 +75,52 @@ def go_on(
     """Reopen a run file and play what is open."""
     with RunReader(path) as reader:
         manifest = reader.manifest()
-        work_left = bool(reader.open_cells()) or reader.unscored_count() > 0
+        is_complete = _is_complete(reader)
     settings = config_for_resume(
         manifest, config=config, overrides=overrides, data_dir=data_dir, environ=os.environ
     )
-    stage = set_stage(settings)
-    check_identity(manifest, stage)
-    if work_left:
+    with Signals() as signals, _told_how_to_go_on(path):
+        stage = set_stage(settings)
+        check_identity(manifest, stage)
+        if is_complete:
+            if not quiet:
+                _say(error_console(), f"{path}: every cell is played and scored; nothing to do")
+                print_report(path)
+            return ExitCode.COMPLETE
         anyio.run(preflight, settings)
-    return _play(settings, stage, path, RunStore.open(path), quiet=quiet)
+        return _play(settings, stage, path, RunStore.open(path), signals, quiet=quiet)
+
+
+def offer_runs() -> int:
+    """Say which runs there are to go on with, where none was named."""
+    folders = dict.fromkeys((Path("runs"), Path()))
+    found = [run for folder in folders for run in find_runs(folder)]
+    print("error: name the run to go on with: tauasync resume RUN", file=sys.stderr)
+    if not found:
+        print("  there is none in runs/ nor here", file=sys.stderr)
+    for run in found[:LISTED_RUNS]:
+        print(f"  tauasync resume {run}", file=sys.stderr)
+    if len(found) > LISTED_RUNS:
+        print(f"  and {len(found) - LISTED_RUNS} older ones", file=sys.stderr)
+    return ExitCode.USAGE
+
+
+def _is_complete(reader: RunReader) -> bool:
+    counts = reader.counts()
+    return sum(counts.values()) == counts[CellStatus.PLAYED] and not reader.unscored_count()
+
+
+@contextmanager
+def _told_how_to_go_on(path: Path) -> Iterator[None]:
+    """Where a signal ends the command outside the sweep, say what is there."""
+    try:
+        yield
+    except Interrupted:
+        if path.exists():
+            print(f"interrupted; go on with\n  tauasync resume {path}", file=sys.stderr)
+        else:
+            print("interrupted before a run was made; nothing was sent", file=sys.stderr)
+        raise
 
 
 def _play(
@@ -84,6 +128,7 @@ def _play(
     stage: Stage,
     path: Path,
     store: AbstractAsyncContextManager[RunStore],
+    signals: Signals,
     *,
     quiet: bool,
 ) -> int:
@@ -102,7 +147,7 @@ def _play(
         async with store as opened:
             if opened.manifest.config != (text := to_json(config)):
                 await opened.configure(text, fingerprint(config))
-            return await sweep(config, stage, opened, show=show, say=say)
+            return await sweep(config, stage, opened, show=show, say=say, signals=signals)
 
     end = anyio.run(main)
     if not quiet:
@@ -139,6 +184,13 @@ def _tell(end: SweepEnd, path: Path) -> None:
     if end.reason is not None:
         because = f": {end.error}" if end.error is not None else ""
         print(f"stopped ({end.reason.value}){because}", file=sys.stderr)
+    for lost in end.given_up:
+        broken = lost.broken
+        print(
+            f"given up: {broken.model} on {broken.endpoint}, {lost.open_cells} open cells need it: "
+            f"{broken.error}",
+            file=sys.stderr,
+        )
     if end.open_cells or end.unscored:
         print(
             f"{end.open_cells} cells are open, {end.unscored} are unscored "
@@ -157,9 +209,13 @@ def code_of(end: SweepEnd) -> ExitCode:
             return ExitCode.TERMINATED
         case StopReason.BUDGET:
             return ExitCode.BUDGET_REACHED
-        case StopReason.ENDPOINT | StopReason.STORAGE if end.error is not None:
-            code = exit_code_for(end.error)
-            return ExitCode.ENDPOINT_UNUSABLE if code is ExitCode.CELLS_OPEN else code
+        case StopReason.STORAGE if end.error is not None:
+            return exit_code_for(end.error)
+        case _ if not end.open_cells + end.unscored:
+            return ExitCode.COMPLETE
+        case _ if not end.given_up:
+            return ExitCode.CELLS_OPEN
+        case _ if all(lost.broken.is_budget for lost in end.given_up):
+            return ExitCode.BUDGET_REACHED
         case _:
-            left = end.open_cells + end.unscored
-            return ExitCode.CELLS_OPEN if left else ExitCode.COMPLETE
+            return ExitCode.ENDPOINT_UNUSABLE

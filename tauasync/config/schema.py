@@ -93,8 +93,12 @@ class Limits(Section):
     run_deadline_s: Annotated[float | None, OPERATION, Field(gt=0)] = None
     """Seconds after which the run stops cleanly, its remaining cells open for a resume.
     Left out, no limit."""
-    open_episodes: Annotated[int, OPERATION, Field(ge=1)] = 256
-    """How many episodes are in progress at the same time."""
+    drain_deadline_s: Annotated[float, OPERATION, Field(gt=0)] = 120.0
+    """Seconds that a run told to stop (Ctrl-C, SIGTERM, `run_deadline_s`) waits for the answers
+    in flight. What has not come by then is given up, and charged to the budget at its bound."""
+    open_episodes: Annotated[int | None, OPERATION, Field(ge=1)] = None
+    """How many episodes may be in progress at the same time. Left out, as many as it takes to
+    keep the endpoints busy, 4096 at most."""
 
 
 class Budget(Section):

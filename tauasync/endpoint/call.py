@@ -122,6 +122,10 @@ class Caller:
         self._broken: dict[str, EndpointUnusable] = {}
         self.counters = Counters()
 
+    def give_up(self, model: str, error: EndpointUnusable) -> None:
+        """Send nothing more to a model; its calls fail with this error, unless on the wire."""
+        self._broken.setdefault(model, error)
+
     async def run(self, errand: Errand[T]) -> T:
         """Send until there is a usable answer or no attempt is left; commit the answer.
 

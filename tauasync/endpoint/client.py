@@ -25,7 +25,7 @@ from tauasync.endpoint.retry import Sleep
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec
 from tauasync.endpoint.tokens import TokenCounter, encoding_name, load_encoding
 from tauasync.endpoint.wire import check_parameters
-from tauasync.errors import ConfigError
+from tauasync.errors import ConfigError, EndpointUnusable
 
 if TYPE_CHECKING:
     from typing import Self
@@ -147,6 +147,11 @@ class Endpoint:
     def shut(self, error: Exception) -> None:
         """Send nothing more: calls that wait fail with this error, those on the wire finish."""
         self.lane.shut(error)
+
+    def give_up(self, model: str, error: EndpointUnusable) -> None:
+        """Send nothing more to one model; calls on the wire finish."""
+        if self._caller is not None:
+            self._caller.give_up(model, error)
 
     def statistics(self) -> EndpointStatistics:
         """What has happened so far."""

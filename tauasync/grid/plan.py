@@ -1,16 +1,19 @@
 """From a configuration to the cells of its grid, in the order they are played.
 
 Trial 0 of the whole grid comes before trial 1, tasks of several domains take turns in
-proportion to their number, and all variants of a task (agents innermost) stand together.
-So whatever a budget or a deadline leaves unplayed, every agent, mode, policy and
-retriever has been played on the same tasks, give or take the last one.
+proportion to their number, each domain's in the order given (the longest first), and all
+variants of a task (agents innermost) stand together. So whatever a budget or a deadline
+leaves unplayed, every agent, mode, policy and retriever has been played on the same tasks,
+give or take the last one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import overload
 
 from tauasync.config.schema import DomainConfig, RunConfig
 from tauasync.errors import ConfigError
@@ -21,23 +24,61 @@ MAX_CELLS = 5_000_000
 """More cells than this are taken for a slip of the pen."""
 
 
-def expand(config: RunConfig, task_ids: Mapping[int, Sequence[str]]) -> tuple[Cell, ...]:
+@dataclass(frozen=True, slots=True)
+class Grid(Sequence[Cell]):
+    """The cells of a run in the order of play; only those of trial 0 are kept in memory.
+
+    Attributes:
+        first: the cells of trial 0.
+        trials: how often they are played.
+    """
+
+    first: tuple[Cell, ...]
+    trials: int
+
+    def only(self, wanted: Callable[[Cell], bool]) -> Grid:
+        """The grid of those cells of trial 0 that are wanted, in all trials."""
+        return Grid(tuple(cell for cell in self.first if wanted(cell)), self.trials)
+
+    def __len__(self) -> int:
+        return len(self.first) * self.trials
+
+    def __iter__(self) -> Iterator[Cell]:
+        yield from self.first
+        for trial in range(1, self.trials):
+            for cell in self.first:
+                yield _in_trial(cell, trial)
+
+    @overload
+    def __getitem__(self, place: int) -> Cell: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Cell]: ...
+
+    def __getitem__(self, place: int | slice) -> Cell | Sequence[Cell]:
+        if isinstance(place, slice):
+            return [self[index] for index in range(*place.indices(len(self)))]
+        trial, index = divmod(range(len(self))[place], len(self.first))
+        cell = self.first[index]
+        return cell if trial == 0 else _in_trial(cell, trial)
+
+
+EMPTY = Grid((), 0)
+
+
+def expand(config: RunConfig, task_ids: Mapping[int, Sequence[str]]) -> Grid:
     """Every cell of the grid, in the order of play.
 
     Args:
-        task_ids: the chosen tasks by position of the domain in `config.domains`.
+        task_ids: the chosen tasks by position of the domain in `config.domains`, each domain's
+            in the order of play.
 
     Raises:
         ConfigError: a domain has no task left, two entries of `domains` mean the same cell,
             or there are more than MAX_CELLS cells.
     """
     _check_size(config, task_ids)
-    first = _unique(config, task_ids)
-    return tuple(
-        cell if trial == 0 else _in_trial(cell, trial)
-        for trial in range(config.run.trials)
-        for cell in first
-    )
+    return Grid(tuple(_unique(config, task_ids)), config.run.trials)
 
 
 def _check_size(config: RunConfig, task_ids: Mapping[int, Sequence[str]]) -> None:

@@ -16,7 +16,6 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
     TERMINATED = "terminated"
     BUDGET = "budget"
-    ENDPOINT = "endpoint"
     STORAGE = "storage"
     DEADLINE = "deadline"
 

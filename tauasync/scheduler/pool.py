@@ -1,4 +1,4 @@
-"""The pool: a bounded number of open episodes over a grid of any size."""
+"""The pool: a list of things done in order, a bounded number at once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ async def play_all(
     items: Iterable[T],
     play: Callable[[T], Awaitable[None]],
     *,
-    open_episodes: int,
+    at_once: int,
     control: RunControl,
 ) -> None:
-    """Play every item in order, at most `open_episodes` at once; memory is flat in the grid.
+    """Play every item in order, at most `at_once` together.
 
     Args:
         play: must turn every failure of its own into a recorded outcome; what it raises all
@@ -30,7 +30,7 @@ async def play_all(
     queue = iter(items)
     async with anyio.create_task_group() as group:
         # No task without an item: the limit may be any number.
-        for first in islice(queue, min(open_episodes, sys.maxsize)):
+        for first in islice(queue, min(at_once, sys.maxsize)):
             group.start_soon(_work, chain((first,), queue), play, control)
 
 

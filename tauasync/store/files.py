@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from tauasync.errors import ForeignRunError, NewerSchemaError, RunFileError
+from tauasync.errors import ForeignRunError, MissingRunError, NewerSchemaError, RunFileError
 from tauasync.store.failures import damaged
 from tauasync.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
@@ -30,7 +30,7 @@ def recognise(path: Path) -> None:
     """
     header = _header(path)
     if header is None:
-        raise RunFileError(f"{path}: there is no such file\n  {_offer(path.parent)}")
+        raise MissingRunError(f"{path}: there is no such file\n  {_offer(path.parent)}")
     if not header.startswith(_MAGIC):
         raise ForeignRunError(f"{path}: is not a SQLite file, so it is no run database")
     if not _is_run(header):

@@ -26,6 +26,19 @@ OPEN_CELLS = (
     f"SELECT id, {CELL_COLUMNS} FROM cell"
     " WHERE status IN ('pending', 'infra_failed', 'budget_stopped') ORDER BY position"
 )
+OPEN_COUNT = (
+    "SELECT count(*) FROM cell WHERE status IN ('pending', 'infra_failed', 'budget_stopped')"
+)
+OPEN_LINES = (
+    "SELECT agent, user, mode = 'no-user' AS alone, count(*) AS cells FROM cell"
+    " WHERE status IN ('pending', 'infra_failed', 'budget_stopped')"
+    " GROUP BY 1, 2, 3 ORDER BY min(position)"
+)
+NEXT_OPEN = (
+    f"SELECT id, position, {CELL_COLUMNS} FROM cell WHERE status = ? AND position > ?"
+    " AND agent = ? AND user = ? AND (mode = 'no-user') = ? ORDER BY position LIMIT ?"
+)
+"""For one status: so that the index hands the rows out in order, and only as many as are taken."""
 
 _FINISHED = (
     " FROM cell JOIN episode ON episode.cell_id = cell.id AND episode.outcome = 'finished'"

@@ -23,7 +23,7 @@ from tauasync.jsonio import clean_text
 from tauasync.store import queries
 from tauasync.store.failures import damaged, sqlite_failure
 from tauasync.store.files import check_version, open_sqlite, recognise
-from tauasync.store.records import CellStatus, Manifest
+from tauasync.store.records import OPEN_STATES, CellStatus, Manifest
 from tauasync.store.rows import (
     SELECT_MANIFEST,
     SELECT_MESSAGES,
@@ -50,6 +50,8 @@ from tauasync.store.views import (
     ErrorClass,
     EventRow,
     LedgerRow,
+    OpenCell,
+    OpenLine,
     PlannedCell,
     RunInfo,
     RunningCell,
@@ -139,7 +141,32 @@ class RunReader:
 
     def open_cells(self) -> list[tuple[int, Cell]]:
         """Every cell that is neither played nor running, in order of play."""
-        return list(self._made("cell", _numbered_cell, queries.OPEN_CELLS))
+        return list(self.each_open_cell())
+
+    def each_open_cell(self) -> Iterator[tuple[int, Cell]]:
+        """The same, one at a time."""
+        return self._made("cell", _numbered_cell, queries.OPEN_CELLS)
+
+    def open_count(self) -> int:
+        """How many cells are neither played nor running."""
+        return int(self._one(queries.OPEN_COUNT)[0])
+
+    def open_lines(self) -> list[OpenLine]:
+        """The open cells counted by who plays them, in order of play."""
+        return list(self._made("cell of agent", _line_from, queries.OPEN_LINES))
+
+    def next_open(self, line: OpenLine, *, after: int, limit: int) -> list[OpenCell]:
+        """The next open cells of a line in order of play, behind a position."""
+        who = (line.agent, line.user, int(line.alone))
+        with self.snapshot():
+            found = [
+                open_cell
+                for status in OPEN_STATES
+                for open_cell in self._made(
+                    "cell", _open_cell, queries.NEXT_OPEN, (status.value, after, *who, limit)
+                )
+            ]
+        return sorted(found)[:limit]
 
     def cell(self, cell_id: int) -> Cell | None:
         """One cell, None where there is none of that id."""
@@ -313,6 +340,14 @@ def _open(path: Path) -> tuple[sqlite3.Connection, int]:
         connection.close()
         raise
     return connection, version
+
+
+def _line_from(row: sqlite3.Row) -> OpenLine:
+    return OpenLine(row["agent"], row["user"], bool(row["alone"]), row["cells"])
+
+
+def _open_cell(row: sqlite3.Row) -> OpenCell:
+    return OpenCell(row["position"], row["id"], cell_from(row))
 
 
 def _numbered_cell(row: sqlite3.Row) -> tuple[int, Cell]:

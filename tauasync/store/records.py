@@ -29,6 +29,10 @@ class CellStatus(StrEnum):
     BUDGET_STOPPED = "budget_stopped"
 
 
+OPEN_STATES = (CellStatus.PENDING, CellStatus.INFRA_FAILED, CellStatus.BUDGET_STOPPED)
+"""The states of a cell that a resume plays."""
+
+
 class Outcome(StrEnum):
     """How an attempt at a cell ended."""
 

@@ -35,7 +35,7 @@ from tauasync.store.upkeep import (
     prepare_file,
     refuse_duplicates,
 )
-from tauasync.store.views import Ended
+from tauasync.store.views import Ended, OpenCell, OpenLine
 from tauasync.store.writer import Append, Statement, Writer, writing
 from tauasync.types import Transcript, TranscriptItem
 
@@ -96,7 +96,6 @@ class RunStore:
             ConfigError: a cell is planned twice.
             StorageError: the folder cannot be written.
         """
-        refuse_duplicates(cells)
         _make_folder_of(path)
         with RunLock(path):
             make = partial(create_file, path, manifest, cells, features or {}, clock())
@@ -265,6 +264,14 @@ class RunStore:
     async def open_cells(self) -> list[tuple[int, Cell]]:
         """Every cell that is neither played nor running, with its id, in order of play."""
         return await self._read(RunReader.open_cells)
+
+    async def open_lines(self) -> list[OpenLine]:
+        """The open cells counted by who plays them."""
+        return await self._read(RunReader.open_lines)
+
+    async def next_open(self, line: OpenLine, *, after: int, limit: int) -> list[OpenCell]:
+        """The next open cells of a line in order of play, behind a position."""
+        return await self._read(lambda reader: reader.next_open(line, after=after, limit=limit))
 
     async def unscored(self) -> list[Ended]:
         """Finished episodes without a final reward."""

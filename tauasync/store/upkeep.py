@@ -39,6 +39,7 @@ def create_file(
 
     Raises:
         RunFileError: something of that name exists.
+        ConfigError: a cell is planned twice.
         StorageError: it cannot be written.
     """
     refuse_existing(path)
@@ -54,6 +55,9 @@ def create_file(
         publish(draft, path)
     except OSError as error:
         raise storage_error(path, error) from error
+    except sqlite3.IntegrityError as error:
+        refuse_duplicates(cells)
+        raise StorageError(f"{path}: {error}") from error
     except sqlite3.Error as error:
         raise sqlite_failure(path, error) or StorageError(f"{path}: {error}") from error
     finally:

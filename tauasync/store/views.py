@@ -26,6 +26,28 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     manifest: Manifest
 
 
+class OpenLine(NamedTuple):
+    """Open cells that the same models play.
+
+    Attributes:
+        alone: whether the agent plays without a user.
+        cells: how many there are.
+    """
+
+    agent: str
+    user: str
+    alone: bool
+    cells: int
+
+
+class OpenCell(NamedTuple):
+    """A cell that is neither played nor running; position is its place in the order of play."""
+
+    position: int
+    cell_id: int
+    cell: Cell
+
+
 class Ended(NamedTuple):
     """A finished episode, as scoring needs it."""
 

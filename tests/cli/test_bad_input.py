@@ -111,7 +111,7 @@ def test_files_that_are_no_run_are_named_for_what_they_are(
     for command in ("report", "status", "resume"):
         refused(capsys, command, str(text), code=4, mentions=("notes.sqlite",))
         refused(capsys, command, str(foreign), code=4, mentions=("foreign.sqlite",))
-        refused(capsys, command, str(tmp_path / "none.sqlite"), code=4, mentions=("none.sqlite",))
+        refused(capsys, command, str(tmp_path / "none.sqlite"), code=2, mentions=("none.sqlite",))
 
 
 def test_a_run_of_a_newer_schema_is_left_alone(

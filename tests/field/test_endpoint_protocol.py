@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tauasync.assembly.cell_player import FAILURES_IN_A_ROW
 from tauasync.jsonio import dumps
-from tauasync.scheduler.control import StopReason
+from tauasync.scheduler.breaker import FAILURES_IN_A_ROW
 from tauasync.store.reader import RunReader
 from tauasync.types import Message, ToolMessage
 from tests.field.sweeps import (
@@ -185,8 +184,10 @@ async def test_a_parameter_the_model_refuses_stops_the_run_with_a_hint(tmp_path:
             tmp_path, url, models=models, run={"trials": 60}, limits={"open_episodes": 4}
         )
         done = await played(config, tmp_path / "run.sqlite")
-    assert done.end.reason is StopReason.ENDPOINT
-    assert "models.agent.parameters.temperature" in str(done.end.error)
+    assert done.end.reason is None
+    (lost,) = done.end.given_up
+    assert (lost.broken.model, lost.open_cells) == ("agent", 60)
+    assert "models.agent.parameters.temperature" in str(lost.broken.error)
     assert FAILURES_IN_A_ROW <= len(app.of("agent")) <= FAILURES_IN_A_ROW + 4
     assert done.end.open_cells == 60
     assert all("temperature" not in asked.body for asked in app.of("user"))

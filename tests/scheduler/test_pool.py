@@ -22,7 +22,7 @@ async def test_never_more_than_the_bound_are_open_and_all_are_played() -> None:
         running -= 1
         played.append(item)
 
-    await play_all(range(100), play, open_episodes=7, control=RunControl())
+    await play_all(range(100), play, at_once=7, control=RunControl())
     assert peak == 7
     assert sorted(played) == list(range(100))
 
@@ -35,9 +35,9 @@ async def test_a_stop_begins_nothing_new_and_keeps_its_first_reason() -> None:
         played.append(item)
         if item == 3:
             control.stop(StopReason.BUDGET)
-            control.stop(StopReason.ENDPOINT)
+            control.stop(StopReason.STORAGE)
 
-    await play_all(range(100), play, open_episodes=1, control=control)
+    await play_all(range(100), play, at_once=1, control=control)
     assert played == [0, 1, 2, 3]
     assert control.reason is StopReason.BUDGET
     with pytest.raises(RunStopping):
@@ -50,5 +50,5 @@ async def test_a_limit_of_any_size_opens_no_more_than_there_is_to_play() -> None
     async def play(item: int) -> None:
         played.append(item)
 
-    await play_all(range(3), play, open_episodes=10**99, control=RunControl())
+    await play_all(range(3), play, at_once=10**99, control=RunControl())
     assert played == [0, 1, 2]

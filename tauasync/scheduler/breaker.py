@@ -1,0 +1,129 @@
+"""Breakers: what can no longer be asked, so that no episode that needs it is begun.
+
+A breaker is a model's. It opens on an error that nothing mends until someone acts, and on
+FAILURES_IN_A_ROW failed calls without an answer between them, each of which had all its
+repetitions behind it. It stays open for the rest of the process; a resume begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tauasync.errors import (
+    BudgetExhausted,
+    ContentFiltered,
+    ContextOverflow,
+    EndpointError,
+    EndpointUnusable,
+    TauasyncError,
+)
+
+FAILURES_IN_A_ROW = 25
+"""Calls of one model that fail one after another, with no answer between, before it is given up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A model that is given up.
+
+    Attributes:
+        endpoint: where it lives, by its name in the configuration.
+        error: why: an `EndpointUnusable`, or a `BudgetExhausted` of this model's own cap.
+    """
+
+    model: str
+    endpoint: str
+    error: TauasyncError
+
+    @property
+    def is_budget(self) -> bool:
+        """Whether it is only its money that has run out."""
+        return isinstance(self.error, BudgetExhausted)
+
+
+class Breakers:
+    """Which models are given up.
+
+    Args:
+        endpoint_of: model -> endpoint.
+        on_broken: told of each model once.
+    """
+
+    def __init__(
+        self,
+        endpoint_of: Callable[[str], str],
+        on_broken: Callable[[Broken], None] = lambda _: None,
+    ) -> None:
+        self._endpoint_of = endpoint_of
+        self._on_broken = on_broken
+        self._in_a_row: dict[str, int] = {}
+        self.broken: dict[str, Broken] = {}
+
+    def is_broken(self, model: str) -> bool:
+        """Whether a model is given up."""
+        return model in self.broken
+
+    def check(self, model: str) -> None:
+        """Called before a model is asked.
+
+        Raises:
+            EndpointUnusable, BudgetExhausted: it is given up.
+        """
+        if self.broken and (found := self.broken.get(model)) is not None:
+            raise copy_of(found.error)
+
+    def answered(self, model: str) -> None:
+        """The model answered."""
+        if self._in_a_row:
+            self._in_a_row.pop(model, None)
+
+    def failed(self, model: str, error: TauasyncError) -> None:
+        """A call of the model failed for good."""
+        if isinstance(error, BudgetExhausted):
+            if error.model is not None:
+                self._open(model, error)
+        elif isinstance(error, EndpointUnusable):
+            self._open(model, error)
+        elif isinstance(error, EndpointError) and not isinstance(
+            error, ContextOverflow | ContentFiltered
+        ):
+            self._count(model, error)
+
+    def _count(self, model: str, error: EndpointError) -> None:
+        failures = self._in_a_row[model] = self._in_a_row.get(model, 0) + 1
+        if failures >= FAILURES_IN_A_ROW:
+            self._open(
+                model,
+                EndpointUnusable(
+                    f"{failures} calls failed one after another, the last: {error.message}",
+                    endpoint=error.endpoint,
+                    model=model,
+                    status=error.status,
+                    request_id=error.request_id,
+                    body=error.body,
+                ),
+            )
+
+    def _open(self, model: str, error: TauasyncError) -> None:
+        if model in self.broken:
+            return
+        found = Broken(model=model, endpoint=self._endpoint_of(model), error=error)
+        self.broken[model] = found
+        self._on_broken(found)
+
+
+def copy_of(error: TauasyncError) -> TauasyncError:
+    """A fresh one: one exception raised in many tasks would gather all their tracebacks."""
+    if isinstance(error, EndpointError):
+        return type(error)(
+            error.message,
+            endpoint=error.endpoint,
+            model=error.model,
+            status=error.status,
+            request_id=error.request_id,
+            body=error.body,
+        )
+    if isinstance(error, BudgetExhausted):
+        return type(error)(str(error), model=error.model)
+    return type(error)(*error.args)

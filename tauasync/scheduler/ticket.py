@@ -1,0 +1,120 @@
+"""An open episode as the queue knows it, and the clients through which its calls go.
+
+Calls carry the episode's number, so that conversations that began earlier are served first,
+and a finished conversation's judge before all others: warm prompt caches, few half-open
+episodes, and money spent on whole ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tauasync.endpoint.completion import ChatRequest, Completion, ModelClient, Origin
+from tauasync.errors import TauasyncError
+from tauasync.scheduler.breaker import Breakers
+
+FINISHED_FIRST = -(2**40)
+"""Added to the order of calls about finished conversations: below the number of any episode."""
+
+
+class Ticket:
+    """One open episode.
+
+    Args:
+        order: its number, in the order of opening.
+        lane: the endpoint its agent lives on.
+        on_first_call: told once, when the first call is about to be made.
+
+    Attributes:
+        called: whether it has made a call yet.
+        reached: whether it has made one on its agent's lane.
+        elsewhere: whether it is waiting for a call on another lane.
+    """
+
+    __slots__ = ("_on_first_call", "called", "elsewhere", "lane", "order", "reached")
+
+    def __init__(
+        self, *, order: int, lane: str = "", on_first_call: Callable[[], None] = lambda: None
+    ) -> None:
+        self.order = order
+        self.lane = lane
+        self.called = False
+        self.reached = False
+        self.elsewhere = False
+        self._on_first_call = on_first_call
+
+    def calls(self, lane: str) -> None:
+        """A call on a lane begins."""
+        if lane == self.lane:
+            self.reached = True
+        else:
+            self.elsewhere = True
+        if not self.called:
+            self.called = True
+            self._on_first_call()
+
+
+class TicketClient:
+    """A model as one episode asks it: in its order, and not once its breaker is open.
+
+    Args:
+        lane: the endpoint the model lives on.
+        first: whether its calls are about finished conversations.
+    """
+
+    def __init__(
+        self,
+        client: ModelClient,
+        *,
+        lane: str,
+        ticket: Ticket,
+        breakers: Breakers,
+        first: bool = False,
+    ) -> None:
+        self._client = client
+        self._lane = lane
+        self._ticket = ticket
+        self._breakers = breakers
+        self._order = ticket.order + (FINISHED_FIRST if first else 0)
+
+    @property
+    def name(self) -> str:
+        """The model's name in the configuration."""
+        return self._client.name
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens that fit a request and its answer; None where unknown."""
+        return self._client.context_window
+
+    @property
+    def sends_back_extra(self) -> bool:
+        """Whether opaque fields of tool calls are to be returned in the history."""
+        return self._client.sends_back_extra
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Sampling parameters sent with every request."""
+        return self._client.parameters
+
+    def count_tokens(self, request: ChatRequest) -> int:
+        """Prompt tokens of a request as far as they can be counted here."""
+        return self._client.count_tokens(request)
+
+    async def complete(self, request: ChatRequest, origin: Origin, *, order: int = 0) -> Completion:
+        """Ask; raises what the model raises, or at once what its breaker opened on."""
+        del order
+        name = self._client.name
+        self._breakers.check(name)
+        self._ticket.calls(self._lane)
+        try:
+            completion = await self._client.complete(request, origin, order=self._order)
+        except TauasyncError as error:
+            self._breakers.failed(name, error)
+            raise
+        finally:
+            self._ticket.elsewhere = False
+        if not completion.from_cache:
+            self._breakers.answered(name)
+        return completion
