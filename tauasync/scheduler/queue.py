@@ -38,8 +38,9 @@ lanes look emptier than they will be."""
 READ_AT_ONCE = 256
 """Cells of a line in memory that are not open yet."""
 
-TRY_EVERY_S = 0.05
-"""How often it is tried to open an episode while there is one to open."""
+TRY_AFTER_S = 0.05
+"""How soon it is tried again to open an episode while there is one to open; twice as long each
+time that nothing has happened, up to LOOK_EVERY_S."""
 
 LOOK_EVERY_S = 0.25
 """How often it is looked whether a lane has too few."""
@@ -154,6 +155,7 @@ class Queue(Generic[Q]):
         self._next_order = 1
         self._opening = 0
         self._changed = anyio.Event()
+        self._patience_s = TRY_AFTER_S
         self._looked_at = float("-inf")
         control.when_stopping(lambda _: self._poke())
 
@@ -207,9 +209,12 @@ class Queue(Generic[Q]):
             for line in self._lines
             if len((lane := self._lane(line)).tickets) < shares[lane.name]
             # A lane with nothing open gets one all the same: then someone sees how it is.
-            and (not lane.tickets or all(self._view.has_room(model) for model in line.needs))
+            and (not lane.tickets or all(self._has_room(model) for model in line.needs))
         ]
         return min(able, key=lambda line: line.ahead[0].position, default=None)
+
+    def _has_room(self, model: str) -> bool:
+        return self._opening < self._view.limit(model) and self._view.has_room(model)
 
     def _lane(self, line: Line[Q]) -> _Lane[Q]:
         return self._lanes[self._view.lane_of(line.agent)]
@@ -293,6 +298,8 @@ class Queue(Generic[Q]):
 
         Rooms are looked at, not waited for: each answer of a busy lane would wake the queue.
         """
-        with anyio.move_on_after(TRY_EVERY_S):
+        with anyio.move_on_after(self._patience_s):
             await self._changed.wait()
+        happened = self._changed.is_set()
+        self._patience_s = TRY_AFTER_S if happened else min(2 * self._patience_s, LOOK_EVERY_S)
         self._changed = anyio.Event()
