@@ -72,10 +72,10 @@ class Stopping:
 
     async def _drain(self) -> None:
         left_s = self._drain_deadline_s
-        self._say(
-            f"stopping: sending nothing new; taking {_answers(self._in_flight())} in flight, "
-            f"for {left_s:g} s at most (Ctrl-C again: leave now)"
-        )
+        taking = ""
+        if waiting := self._in_flight():
+            taking = f"; waiting for {_answers(waiting)} in flight, {left_s:g} s at most"
+        self._say(f"stopping: sending nothing new{taking} (again: leave now)")
         while left_s > 0:
             step_s = min(REMIND_EVERY_S, left_s)
             await anyio.sleep(step_s)

@@ -123,9 +123,9 @@ def _parts(status: Status) -> Iterator[RenderableType]:
 
 
 def _running(status: Status) -> RenderableType:
-    headings = ("cell", "domain · task : trial", "agent / user", "attempt", "messages", "for")
+    headings = ("cell", "domain · task : trial", "agent / user", "waits for", "messages", "open")
     title = f"In progress, the oldest first ({len(status.running)})"
-    table = new_table(headings, title=title, numbers=3)
+    table = new_table(headings, title=title, numbers=2)
     for running in status.running[:_SHOWN_RUNNING]:
         cell = running.cell
         add_row(
@@ -133,13 +133,19 @@ def _running(status: Status) -> RenderableType:
             str(running.cell_id),
             f"{cell.domain} · {cell.task_id} : {cell.trial}",
             f"{cell.agent} / {cell.user}",
-            str(running.attempt),
+            _waiting(running, status.now),
             str(running.messages),
             duration(max(0.0, status.now - running.started_at)),
         )
     if (more := len(status.running) - _SHOWN_RUNNING) > 0:
         table.caption = Text(f"and {more} more")
     return table
+
+
+def _waiting(running: RunningCell, now: float) -> str:
+    """For whom, and since the last hop on record."""
+    since = running.started_at if running.last_at is None else running.last_at
+    return f"{running.waits_for}, {duration(max(0.0, now - since))}"
 
 
 def _errors(status: Status) -> RenderableType:

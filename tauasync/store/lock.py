@@ -28,10 +28,16 @@ _TRIES = 10
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that holds a run."""
+    """The process that holds a run.
+
+    Attributes:
+        began: what tells it from another process that is given its pid later; None where the
+            system does not say.
+    """
 
     pid: int
     host: str
+    began: str | None = None
 
 
 class RunLock:
@@ -119,9 +125,25 @@ def at_work(run: Path) -> Owner | None:
         owner = msgspec.json.decode(written, type=Owner)
     except (OSError, msgspec.DecodeError):
         return None
-    if owner.host != socket.gethostname() or _is_alive(owner.pid):
+    if owner.host != socket.gethostname():
         return owner
-    return None
+    if not _is_alive(owner.pid):
+        return None
+    began = _began(owner.pid)
+    if owner.began is not None and began is not None and began != owner.began:
+        return None
+    return owner
+
+
+def _began(pid: int) -> str | None:
+    """When a process began, in ticks since the machine did, with the machine's own start."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
+    except OSError:
+        return None
+    # The second field is the program's name in brackets and may hold anything.
+    return f"{boot}:{stat.rpartition(')')[2].split()[19]}"
 
 
 def _is_alive(pid: int) -> bool:
@@ -160,7 +182,9 @@ def _write_owner(fd: int) -> None:
     with suppress(OSError):
         os.ftruncate(fd, 0)
         os.lseek(fd, 0, os.SEEK_SET)
-        os.write(fd, encode_struct(Owner(pid=os.getpid(), host=socket.gethostname())))
+        pid = os.getpid()
+        owner = Owner(pid=pid, host=socket.gethostname(), began=_began(pid))
+        os.write(fd, encode_struct(owner))
 
 
 def _read_owner(fd: int) -> Owner | None:

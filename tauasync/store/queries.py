@@ -88,8 +88,12 @@ USAGE = (
 
 RUNNING = (
     f"SELECT cell.id, {_CELL}, episode.id AS episode_id, episode.attempt, episode.started_at,"
-    " (SELECT count(*) FROM message WHERE message.episode_id = episode.id) AS messages"
+    " (SELECT count(*) FROM message WHERE message.episode_id = episode.id) AS messages,"
+    " last.at AS last_at, last.role AS last_role, last.requestor AS last_requestor,"
+    " last.tool_calls IS NOT NULL AS last_calls"
     " FROM episode JOIN cell ON cell.id = episode.cell_id"
+    " LEFT JOIN message AS last ON last.episode_id = episode.id AND last.idx ="
+    " (SELECT max(idx) FROM message WHERE message.episode_id = episode.id)"
     # The second condition says what the first implies, so that the partial index is used.
     " WHERE episode.outcome = 'running' AND episode.outcome <> 'finished'"
     " ORDER BY episode.started_at, episode.id"

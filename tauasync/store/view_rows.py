@@ -21,7 +21,7 @@ from tauasync.store.views import (
     RunningCell,
     UsageRow,
 )
-from tauasync.types import Termination, Usage
+from tauasync.types import Mode, Termination, Usage
 
 
 class _Checks(msgspec.Struct, frozen=True):
@@ -131,7 +131,21 @@ def running_from(row: sqlite3.Row) -> RunningCell:
         attempt=row["attempt"],
         started_at=row["started_at"],
         messages=row["messages"],
+        last_at=row["last_at"],
+        waits_for=_waits_for(row),
     )
+
+
+def _waits_for(row: sqlite3.Row) -> str:
+    if row["last_calls"]:
+        return "environment"
+    match row["last_role"]:
+        case "tool":
+            return "user" if row["last_requestor"] == "user" else "agent"
+        case "user":
+            return "agent"
+        case _:
+            return "agent" if row["mode"] == Mode.NO_USER else "user"
 
 
 @checked

@@ -144,7 +144,12 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningCell(msgspec.Struct, frozen=True, kw_only=True):
-    """An episode in progress."""
+    """An episode in progress.
+
+    Attributes:
+        started_at, last_at: seconds since 1970-01-01 UTC; last_at of the last hop on record.
+        waits_for: whose hop is next, as far as the file tells: agent, user or environment.
+    """
 
     cell_id: int
     cell: Cell
@@ -152,6 +157,8 @@ class RunningCell(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     started_at: float
     messages: int
+    last_at: float | None = None
+    waits_for: str = ""
 
 
 class ErrorClass(msgspec.Struct, frozen=True, kw_only=True):

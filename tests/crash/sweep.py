@@ -53,6 +53,7 @@ SERVER = """
 kind = "embedded"
 latency_s = {latency_s}
 latency_spread = 0.4
+faults = {faults}
 
 [models.any]
 endpoint = "served"
@@ -78,10 +79,14 @@ def write_config(
 
 
 @contextmanager
-def endpoint(folder: Path, *, latency_s: float) -> Iterator[str]:
-    """A served embedded endpoint; yields its base URL."""
+def endpoint(folder: Path, *, latency_s: float, faults: str = "[]") -> Iterator[str]:
+    """A served embedded endpoint; yields its base URL.
+
+    Args:
+        faults: its plan of faults, as TOML.
+    """
     config = folder / "server.toml"
-    config.write_text(SERVER.format(latency_s=latency_s))
+    config.write_text(SERVER.format(latency_s=latency_s, faults=faults))
     command = (*COMMAND, "simulate-endpoint", "--config", str(config), "--port", "0")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import msgspec
@@ -73,6 +74,46 @@ def test_reports_fit_100_columns() -> None:
     assert "…" not in text, "nothing is cut off"
 
 
+async def test_the_status_lists_stragglers_with_their_age_and_what_they_wait_for(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.sqlite"
+    asks = ToolCall(id="u1", name="look", requestor="user", arguments={})
+    said: dict[str, tuple[Message | ToolMessage, ...]] = {
+        "nothing yet": (),
+        "greeted": (Message(role="assistant", content="Hello"),),
+        "asked": (Message(role="user", content="Help"),),
+        "looking": (Message(role="user", tool_calls=(asks,)),),
+        "looked": (
+            Message(role="user", tool_calls=(asks,)),
+            ToolMessage(id="u1", name="look", requestor="user", content="no bars"),
+        ),
+    }
+    now = 1e9
+    async with RunStore.create(path, manifest(), grid(list(said)), clock=lambda: now) as store:
+        for cell_id, items in enumerate(said.values(), start=1):
+            now += 60
+            episode_id = await store.begin_episode(cell_id, seed=1)
+            now += 30
+            for idx, item in enumerate(items):
+                await store.add_item(episode_id, idx, item)
+        await store.event("committed", {})
+        with RunReader(path) as reader:
+            status = status_of(reader, now=now + 7200)
+    assert [running.cell_id for running in status.running] == [1, 2, 3, 4, 5]
+    assert [running.waits_for for running in status.running] == [
+        *("user", "user", "agent", "environment", "user")
+    ]
+    assert [running.started_at for running in status.running] == sorted(
+        running.started_at for running in status.running
+    )
+    assert status.running[0].last_at is None
+    assert status.running[-1].last_at == now
+    text = shown(status_view(status))
+    assert "2 h" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
 async def test_the_status_names_what_runs_and_what_failed(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     tasks = ["[mms_issue]a[PERSONA:None]", "b", "c", "d"]
@@ -89,7 +130,7 @@ async def test_the_status_names_what_runs_and_what_failed(tmp_path: Path) -> Non
             )
         await store.event("paused", {"endpoint": "x"}, cell_id=1)
         with RunReader(path) as reader:
-            status = status_of(reader, now=2e9)
+            status = status_of(reader, now=time.time() + 7200)
     assert status.cells == {
         "pending": 0,
         "running": 1,

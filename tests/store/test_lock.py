@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tauasync.errors import RunLockedError, StorageError
-from tauasync.store.lock import RunLock, at_work
+from tauasync.store.lock import Owner, RunLock, at_work
 from tauasync.store.run_store import RunStore
 from tests.store.builders import grid, manifest
 from tests.store.processes import start
@@ -87,6 +87,31 @@ def test_a_left_behind_lock_file_locks_nothing(tmp_path: Path) -> None:
         with pytest.raises(RunLockedError), RunLock(path):
             pass
     assert not lock.path.exists()
+
+
+def test_an_owner_of_another_name_is_told_as_it_is_written(tmp_path: Path) -> None:
+    """The lock may be held by another machine, on a shared disk; what it wrote names it."""
+    run = tmp_path / "run.sqlite"
+    with RunLock(run) as lock:
+        lock.path.write_text('{"pid": 77, "host": "elsewhere"}')
+        with pytest.raises(RunLockedError, match="process 77 on elsewhere"), RunLock(run):
+            pass
+        assert at_work(run) == Owner(pid=77, host="elsewhere")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_another_process_that_got_the_pid_of_a_dead_owner_is_not_taken_for_it(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run.sqlite"
+    with RunLock(run) as lock:
+        mine = at_work(run)
+        assert mine is not None
+        written = lock.path.read_bytes()
+    lock.path.write_bytes(written)
+    assert at_work(run) == mine
+    lock.path.write_bytes(written.replace(mine.began.encode(), b"earlier") if mine.began else b"")
+    assert at_work(run) is None
 
 
 def test_a_folder_that_takes_no_lock_is_a_storage_failure(tmp_path: Path) -> None:
