@@ -123,7 +123,7 @@ def _parts(status: Status) -> Iterator[RenderableType]:
 
 
 def _running(status: Status) -> RenderableType:
-    headings = ("cell", "domain · task : trial", "agent / user", "waits for", "messages", "open")
+    headings = ("cell", "domain · task : trial", "agent / user", "waits for", "said", "open")
     title = f"In progress, the oldest first ({len(status.running)})"
     table = new_table(headings, title=title, numbers=2)
     for running in status.running[:_SHOWN_RUNNING]:
@@ -145,7 +145,7 @@ def _running(status: Status) -> RenderableType:
 def _waiting(running: RunningCell, now: float) -> str:
     """For whom, and since the last hop on record."""
     since = running.started_at if running.last_at is None else running.last_at
-    return f"{running.waits_for}, {duration(max(0.0, now - since))}"
+    return f"{running.waits_for} {duration(max(0.0, now - since))}"
 
 
 def _errors(status: Status) -> RenderableType:
