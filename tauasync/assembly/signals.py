@@ -1,8 +1,9 @@
 """The signals that stop a command, from its first moment to its last.
 
-While a sweep runs it is told and decides what to do. Before and after, a signal ends the
-command at once: `Interrupted` unwinds it as Ctrl-C does, for SIGTERM and a closed terminal
-too, so that files are closed and locks given back.
+While a sweep runs it is told and decides what to do. While an event loop runs without one
+(a run file is made or closed), its main task is cancelled, so that everything opened is
+closed in order. Else a signal unwinds the command at once, as Ctrl-C does. SIGTERM and a
+closed terminal are heeded alike.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
 
 if TYPE_CHECKING:
     from typing import Self
 
+T = TypeVar("T")
+
 PATIENCE = 2
-"""Signals that a sweep is told of; one more ends the command whatever the sweep is doing."""
+"""Signals that an event loop gets to end in order; one more ends the command in the middle."""
 
 
 class Interrupted(SystemExit):
@@ -43,7 +48,9 @@ class Signals:
     def __init__(self) -> None:
         self._before: dict[signal.Signals, Any] = {}
         self._told: Callable[[signal.Signals], None] | None = None
+        self._cancel: Callable[[], object] | None = None
         self._count = 0
+        self._last = signal.SIGINT
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -60,6 +67,27 @@ class Signals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
+
+    def run(self, main: Callable[[], Awaitable[T]]) -> T:
+        """Run an event loop to the end of `main`.
+
+        Raises:
+            Interrupted: a signal ended it; what it had open is closed.
+        """
+
+        async def cancellable() -> T:
+            loop, task = asyncio.get_running_loop(), asyncio.current_task()
+            assert task is not None
+            self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+            try:
+                return await main()
+            finally:
+                self._cancel = None
+
+        try:
+            return anyio.run(cancellable)
+        except asyncio.CancelledError:
+            raise Interrupted(self._last) from None
 
     @contextmanager
     def tell(self, told: Callable[[signal.Signals], None]) -> Iterator[None]:
@@ -78,10 +106,13 @@ class Signals:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         del frame
         self._count += 1
+        self._last = signal.Signals(number)
         if self._told is not None and self._count <= PATIENCE:
-            self._told(signal.Signals(number))
-            return
-        raise Interrupted(signal.Signals(number))
+            self._told(self._last)
+        elif self._cancel is not None and self._count <= PATIENCE:
+            self._cancel()
+        else:
+            raise Interrupted(self._last)
 
 
 def _heeded() -> tuple[signal.Signals, ...]:

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import anyio
-
 from tauasync.assembly.domains import set_stage
 from tauasync.assembly.run_file import check_identity, config_for_resume
 from tauasync.assembly.signals import Signals
@@ -45,7 +43,7 @@ def rescore_run(path: Path, *, overrides: Sequence[str], data_dir: Path | None, 
             return end
 
     with Signals() as signals:
-        end = anyio.run(main)
+        end = signals.run(main)
     if not quiet:
         print_report(path)
     after = _rewards(path)

@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
-import anyio
 from rich.console import Console
 
 from tauasync.assembly.domains import Stage, set_stage
@@ -58,7 +58,7 @@ def start(
     with Signals() as signals, _told_how_to_go_on(path):
         stage = set_stage(config)
         refuse_existing(path)
-        anyio.run(preflight, config)
+        signals.run(partial(preflight, config))
         manifest = make_manifest(config, stage)
         store = RunStore.create(path, manifest, stage.cells, features=features(stage))
         return _play(config, stage, path, store, signals, quiet=quiet)
@@ -87,7 +87,7 @@ def go_on(
                 _say(error_console(), f"{path}: every cell is played and scored; nothing to do")
                 print_report(path)
             return ExitCode.COMPLETE
-        anyio.run(preflight, settings)
+        signals.run(partial(preflight, settings))
         return _play(settings, stage, path, RunStore.open(path), signals, quiet=quiet)
 
 
@@ -149,7 +149,7 @@ def _play(
                 await opened.configure(text, fingerprint(config))
             return await sweep(config, stage, opened, show=show, say=say, signals=signals)
 
-    end = anyio.run(main)
+    end = signals.run(main)
     if not quiet:
         _say(console, line(end.snapshot))
         print_report(path)
