@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from tauasync.assembly.models import OpenModels
+from tauasync.endpoint.lane import LaneStatistics
 from tauasync.scheduler.lane import Lane
 
 FRESH_S = 0.25
@@ -19,7 +20,7 @@ class LaneView:
         self._endpoint_of = models.endpoint_of
         self._lanes: Mapping[str, Lane] = models.lanes
         self._clock = clock
-        self._read: dict[str, tuple[float, int, Mapping[str, float]]] = {}
+        self._read: dict[str, tuple[float, LaneStatistics]] = {}
 
     def lane_of(self, model: str) -> str:
         """The endpoint a model lives on."""
@@ -31,21 +32,20 @@ class LaneView:
 
     def limit(self, model: str) -> int:
         """Calls that the lane of a model lets through at once."""
-        return self._look(model)[1]
+        return self._look(model).max_in_flight
 
-    def paused_for_s(self, model: str) -> float:
-        """Seconds until a model may be asked again; 0 where it may."""
-        at, _, paused = self._look(model)
-        return max(0.0, paused.get(model, 0.0) - (self._clock() - at))
+    def away_for_s(self, model: str) -> float:
+        """Seconds until a model may be asked again, or its endpoint has been down; else 0."""
+        lane = self._look(model)
+        return max(lane.paused_for_s.get(model, 0.0), lane.down_since_s or 0.0)
 
     def in_flight(self) -> int:
         """Requests on the wire, all lanes together."""
         return sum(lane.statistics().in_flight for lane in self._lanes.values())
 
-    def _look(self, model: str) -> tuple[float, int, Mapping[str, float]]:
+    def _look(self, model: str) -> LaneStatistics:
         name, now = self._endpoint_of[model], self._clock()
         known = self._read.get(name)
         if known is None or now - known[0] > FRESH_S:
-            lane = self._lanes[name].statistics()
-            known = self._read[name] = (now, lane.max_in_flight, lane.paused_for_s)
-        return known
+            known = self._read[name] = (now, self._lanes[name].statistics())
+        return known[1]

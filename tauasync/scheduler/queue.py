@@ -46,7 +46,7 @@ LOOK_EVERY_S = 0.25
 """How often it is looked whether a lane has too few."""
 
 AWAY_AFTER_S = 60.0
-"""A model that is paused for longer leaves its share of open episodes to others."""
+"""A model that is paused or down for longer leaves its share of open episodes to others."""
 
 
 class QueuedCell(Protocol):
@@ -78,8 +78,8 @@ class Lanes(Protocol):
         """Calls that its lane lets through at once."""
         ...
 
-    def paused_for_s(self, model: str) -> float:
-        """Seconds until it may be asked again; 0 where it may."""
+    def away_for_s(self, model: str) -> float:
+        """Seconds until it may be asked again, or for which it has not answered; 0 where it may."""
         ...
 
 
@@ -230,7 +230,7 @@ class Queue(Generic[Q]):
             for line in lane.lines
             if not line.has_ended
             and not self._is_given_up(line)
-            and self._view.paused_for_s(line.agent) <= AWAY_AFTER_S
+            and self._view.away_for_s(line.agent) <= AWAY_AFTER_S
         ]
         if not here:
             return len(lane.tickets)

@@ -107,7 +107,7 @@ class View:
         """Calls at once."""
         return self._limits[self.lane_of(model)]
 
-    def paused_for_s(self, model: str) -> float:
+    def away_for_s(self, model: str) -> float:
         """Seconds of a pause."""
         lane = self._world.lanes[self.lane_of(model)]
         return lane.statistics().paused_for_s.get(model, 0.0)
