@@ -33,6 +33,7 @@ from tauasync.grid.cell import Cell
 from tauasync.scheduler.control import RunControl, RunStopping, StopReason
 from tauasync.scheduler.progress import Progress
 from tauasync.scheduler.scoring import score_conversation
+from tauasync.scheduler.spent import SpentCaps
 from tauasync.store.records import CompletionRow, EpisodeEnd, Outcome, leaf_errors
 from tauasync.store.run_store import RunStore
 from tauasync.types import Message, Mode, Termination, Transcript
@@ -55,6 +56,7 @@ class CellPlayer:
         judge: the model that judges, None where none is configured.
         payer: this run, as the cache knows who paid.
         seed: the run's base seed.
+        spent_caps: the caps that are reached already; learns of more.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class CellPlayer:
         seed: int,
         control: RunControl,
         progress: Progress,
+        spent_caps: SpentCaps,
     ) -> None:
+        self._spent_caps = spent_caps
         self._stage = stage
         self._store = store
         self._clients = clients
@@ -84,13 +88,15 @@ class CellPlayer:
         self._worlds: dict[tuple[str, bool], Worlds] = {}
         self._openings = anyio.Semaphore(OPENINGS_AT_ONCE)
         self._failures_in_a_row = 0
+        self._silent: set[int] = set()
+        """Episodes without a completion so far."""
 
     async def play(self, item: tuple[int, Cell]) -> None:
         """Play one cell to a recorded outcome, then score it."""
         cell_id, cell = item
         try:
             async with self._openings:
-                if self._control.stopping:
+                if self._control.stopping or self._is_barred(cell):
                     return
                 episode_id = await self._store.begin_episode(cell_id, cell.seed(self._seed))
         except StorageError as error:
@@ -98,6 +104,7 @@ class CellPlayer:
             return
         started = time.monotonic()
         self._progress.in_flight += 1
+        self._silent.add(episode_id)
         try:
             result = await self._converse(episode_id, cell)
         except anyio.get_cancelled_exc_class() as error:
@@ -124,7 +131,13 @@ class CellPlayer:
             await self.score(episode_id, cell_id, cell, result.transcript, result.termination)
             self._progress.played += 1
         finally:
+            self._silent.discard(episode_id)
             self._progress.in_flight -= 1
+
+    def _is_barred(self, cell: Cell) -> bool:
+        """Whether a cap that is reached keeps a cell from being begun; it stays open."""
+        models = (cell.agent,) if cell.mode is Mode.NO_USER else (cell.agent, cell.user)
+        return self._spent_caps.bars(models)
 
     async def score(
         self,
@@ -259,6 +272,7 @@ class CellPlayer:
         self, episode_id: int, idx: int | None, role: str, model: str, completion: Completion
     ) -> None:
         self._progress.add_completion(completion)
+        self._silent.discard(episode_id)
         await self._store.add_completion(
             CompletionRow(
                 episode_id=episode_id,
@@ -282,14 +296,18 @@ class CellPlayer:
         )
 
     async def _fail(self, episode_id: int, started: float, error: Exception) -> None:
-        self._stop_if_hopeless(error)
         if isinstance(error, BudgetExhausted):
+            self._spent_caps.note(error, first_call=episode_id in self._silent)
             await self._leave(episode_id, started, Outcome.BUDGET_STOPPED, error)
             return
+        self._stop_if_hopeless(error)
         self._progress.add_failure()
         await self._leave(episode_id, started, Outcome.INFRA_FAILED, error)
 
     def _stop_if_hopeless(self, error: Exception) -> None:
+        if isinstance(error, BudgetExhausted):
+            self._spent_caps.note(error, first_call=False)
+            return
         if classify(error) is Consequence.STOP_RUN:
             self._control.stop(stop_reason(error), error)
             return

@@ -13,16 +13,16 @@ from anyio import to_thread
 from tauasync.assembly.cell_player import CellPlayer
 from tauasync.assembly.domains import Stage
 from tauasync.assembly.models import open_models
+from tauasync.assembly.money import budget_record, open_ledger, prepare_models, spent_before
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
-from tauasync.endpoint.ledger import Unlimited
 from tauasync.episode.step import Limits
 from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.lag import LoopLag
-from tauasync.scheduler.ledger import CappedLedger
 from tauasync.scheduler.pool import play_all
 from tauasync.scheduler.progress import Progress, Snapshot
+from tauasync.scheduler.spent import SpentCaps
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tauasync.store.run_store import RunStore
@@ -75,9 +75,9 @@ async def sweep(
     """
     cells = [] if rescore else await store.open_cells()
     unscored = await store.finished() if rescore else await store.unscored()
-    planned, already, spent, run_id = await to_thread.run_sync(_standing, store)
+    planned, already, run_id = await to_thread.run_sync(_standing, store)
     control, lag = RunControl(), LoopLag()
-    ledger = _ledger(config, spent)
+    spent_caps = await spent_before(config, store)
     progress = Progress(planned=planned, already=already)
     async with (
         _cache(config) as cache,
@@ -86,11 +86,12 @@ async def sweep(
             config.role_models,
             tasks=stage.task,
             cache=cache,
-            ledger=ledger,
+            ledger=(ledger := await open_ledger(config, store, cache, run_id=run_id)),
             sleep=control.sleep,
             payer=run_id,
         ) as models,
     ):
+        await prepare_models(models, ledger, store)
         for endpoint in models.endpoints.values():
             control.when_stopping(endpoint.shut)
         player = CellPlayer(
@@ -104,6 +105,7 @@ async def sweep(
             seed=config.run.seed,
             control=control,
             progress=progress,
+            spent_caps=spent_caps,
         )
         with rare_collections():
             async with anyio.create_task_group() as group:
@@ -117,12 +119,15 @@ async def sweep(
                     cells, player.play, open_episodes=config.limits.open_episodes, control=control
                 )
                 group.cancel_scope.cancel()
+        reason, error = _why(control, spent_caps)
         await store.event(
             "sweep_ended",
             {
-                "reason": control.reason.value if control.reason else None,
-                "error": str(control.error) if control.error else None,
-                "charged_at_bound_microusd": ledger.charged_at_bound,
+                "reason": reason.value if reason else None,
+                "error": str(error) if error else None,
+                "budget": budget_record(config),
+                # Cut short by something else, not every conversation had its turn to be refused.
+                "spent_caps": list(spent_caps.closed if control.reason else spent_caps.refused),
                 "cache": asdict(cache.statistics()),
                 "endpoints": {
                     name: asdict(endpoint.statistics())
@@ -135,8 +140,8 @@ async def sweep(
     store.check_place()
     still_open, still_unscored = await to_thread.run_sync(_left, store)
     return SweepEnd(
-        reason=control.reason,
-        error=control.error,
+        reason=reason,
+        error=error,
         open_cells=still_open,
         unscored=still_unscored,
         snapshot=progress.snapshot(),
@@ -211,18 +216,19 @@ async def _cache(config: RunConfig) -> AsyncIterator[AnswerCache]:
         yield cache
 
 
-def _ledger(config: RunConfig, spent: int) -> Unlimited | CappedLedger:
-    cap = config.budget.micro_usd
-    return Unlimited() if cap is None else CappedLedger(cap, spent=spent)
+def _why(
+    control: RunControl, spent_caps: SpentCaps
+) -> tuple[StopReason | None, BaseException | None]:
+    """Why a sweep ended with something left, and what told it so."""
+    if control.reason is None and spent_caps.error is not None:
+        return StopReason.BUDGET, spent_caps.error
+    return control.reason, control.error
 
 
-def _standing(store: RunStore) -> tuple[int, int, int, str]:
+def _standing(store: RunStore) -> tuple[int, int, str]:
     with RunReader(store.path) as reader:
         counts = reader.counts()
-        paid, _ = reader.paid()
-        spent = paid + reader.charged_at_bound()
-        run_id = reader.run().run_id
-    return sum(counts.values()), counts[CellStatus.PLAYED], spent, run_id
+        return sum(counts.values()), counts[CellStatus.PLAYED], reader.run().run_id
 
 
 def _left(store: RunStore) -> tuple[int, int]:

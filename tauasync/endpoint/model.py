@@ -3,13 +3,17 @@
 One completion: request → body → key → cache? → reservation → lane → HTTP → validation →
 cache commit → answer. From the bytes of an answer to its place in the cache there is no
 point at which a cancellation could lose it.
+
+Near a cap the answer's limit may be lowered. The key stays that of the request as configured:
+an answer that ended by itself below the lower limit is a sample of the same distribution, since
+the limit only cuts off; one that was cut off is never used, nor kept.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +23,7 @@ import msgspec
 
 from tauasync.endpoint.answer import parse_answer
 from tauasync.endpoint.cache import AnswerCache
-from tauasync.endpoint.call import Caller, Errand
+from tauasync.endpoint.call import Caller, Errand, ShorterRequest
 from tauasync.endpoint.completion import (
     IDEMPOTENCY_HEADER,
     ORIGIN_HEADER,
@@ -30,6 +34,8 @@ from tauasync.endpoint.completion import (
 from tauasync.endpoint.failure import Facts
 from tauasync.endpoint.http import Reply
 from tauasync.endpoint.keys import sampled_key
+from tauasync.endpoint.ledger import Amount
+from tauasync.endpoint.lengths import AnswerLengths
 from tauasync.endpoint.price import Price
 from tauasync.endpoint.retry import CallClock
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec
@@ -87,6 +93,7 @@ class EndpointModel:
         self._safety = _safety_of(spec.model, counter)
         self._tools: dict[int, tuple[tuple[ToolSpec, ...], list[Body]]] = {}
         self._answers: deque[int] = deque(maxlen=_REMEMBERED_ANSWERS)
+        self._lengths = AnswerLengths()
 
     @property
     def name(self) -> str:
@@ -111,6 +118,10 @@ class EndpointModel:
     def count_tokens(self, request: ChatRequest) -> int:
         """Prompt tokens of a request as far as they can be counted here."""
         return self._counter.request(request)
+
+    def remember_lengths(self, role: str, tokens: Iterable[int]) -> None:
+        """Take note of the answers of earlier sessions, the oldest first."""
+        self._lengths.extend(role, tokens)
 
     async def complete(self, request: ChatRequest, origin: Origin) -> Completion:
         """Ask, or find the answer that was paid for before.
@@ -181,7 +192,7 @@ class EndpointModel:
         content = dumps(body)
 
         def read(reply: Reply, facts: Facts) -> Completion:
-            return self._read(reply, facts, prompt)
+            return self._read(reply, facts, prompt, origin.role)
 
         async def commit(completion: Completion, clock: CallClock) -> Completion:
             mine = msgspec.structs.replace(
@@ -213,16 +224,42 @@ class EndpointModel:
                 url=self._url,
                 content=content,
                 headers=self._headers(origin, key),
+                key=key,
                 tokens=prompt + (longest or max(self._answers, default=FIRST_GUESS_TOKENS)),
-                bound=self._bound(prompt, longest),
+                bound=self._bound(prompt, self._longest(prompt, longest)),
                 read=read,
-                tokens_of=lambda completion: completion.usage.total,
-                cost_of=lambda completion: self._cost(completion.usage),
+                cost_of=self._used,
                 commit=commit,
+                shorter=self._shortening(body, origin, key, prompt, longest),
+                is_sure=lambda completion: not completion.usage.estimated,
+                is_cut=_is_cut,
             )
         )
 
-    def _read(self, reply: Reply, facts: Facts, prompt: int) -> Completion:
+    def _shortening(
+        self, body: Body, origin: Origin, key: str, prompt: int, longest: int | None
+    ) -> Callable[[], Sequence[ShorterRequest]]:
+        """How a request would be sent with shorter answers; worked out only where it is asked."""
+        field = self.spec.profile.max_tokens_field
+
+        def request(limit: int) -> ShorterRequest:
+            return ShorterRequest(
+                limit=limit,
+                bound=self._bound(prompt, limit),
+                content=lambda: dumps({**body, field: limit}),
+                # Not the same request to the endpoint, so not the same key to it either.
+                headers=self._headers(origin, f"{key}-{limit}"),
+            )
+
+        def shorter() -> Sequence[ShorterRequest]:
+            whole = self._longest(prompt, longest)
+            if whole is None or field in self.spec.profile.refused:
+                return ()
+            return [request(limit) for limit in self._lengths.limits(origin.role, whole)]
+
+        return shorter
+
+    def _read(self, reply: Reply, facts: Facts, prompt: int, role: str) -> Completion:
         answer = parse_answer(
             headers=reply.headers,
             body=reply.body,
@@ -234,6 +271,7 @@ class EndpointModel:
             usage = Usage(prompt=prompt, completion=self._count_answer(completion), estimated=True)
             return msgspec.structs.replace(completion, usage=usage)
         self._answers.append(completion.usage.completion)
+        self._lengths.add(role, completion.usage.completion)
         if prompt:
             self._safety = max(self._safety, 1.05 * completion.usage.prompt / prompt)
         return completion
@@ -255,20 +293,35 @@ class EndpointModel:
     def _cost(self, usage: Usage) -> MicroUsd | None:
         return self.price.cost(usage) if self.price is not None else None
 
-    def _bound(self, prompt: int, longest: int | None) -> MicroUsd | None:
-        """The most one request can cost; None without a price, or without any bound on the answer.
+    def _used(self, completion: Completion) -> Amount:
+        usage = completion.usage
+        # Counts below zero, as broken endpoints report them, must not refill a cap.
+        tokens = max(0, usage.prompt) + max(0, usage.completion)
+        return Amount(micro_usd=self._cost(usage), tokens=tokens)
 
-        The answer is bounded by the parameters, else by what the context window leaves.
-        """
-        if self.price is None:
-            return None
+    def _longest(self, prompt: int, longest: int | None) -> int | None:
+        """The longest answer: by the parameters, else what the context window leaves."""
+        if longest is not None:
+            return longest
+        window = self.spec.context_window
+        if window is None and self.price is not None:
+            window = self.price.context_window
+        return None if window is None else max(1, window - prompt)
+
+    def _bound(self, prompt: int, longest: int | None) -> Amount:
+        """The most one request can use; without any bound on its answer that is not known."""
         prompt_bound = math.ceil(prompt * self._safety)
         if longest is None:
-            window = self.spec.context_window or self.price.context_window
-            if window is None:
-                return None
-            longest = max(1, window - prompt)
-        return self.price.bound(prompt_tokens=prompt_bound, completion_tokens=longest)
+            return Amount(micro_usd=None, tokens=prompt_bound)
+        micro_usd = None
+        if self.price is not None:
+            micro_usd = self.price.bound(prompt_tokens=prompt_bound, completion_tokens=longest)
+        return Amount(micro_usd=micro_usd, tokens=prompt_bound + longest)
+
+
+def _is_cut(completion: Completion, limit: int) -> bool:
+    """Whether a limit may have cut an answer off; one that just fills it is in doubt."""
+    return completion.finish_reason == "length" or completion.usage.completion >= limit
 
 
 def _safety_of(model: str, counter: TokenCounter) -> float:
