@@ -139,7 +139,14 @@ def _tell(end: SweepEnd, path: Path) -> None:
     if end.reason is not None:
         because = f": {end.error}" if end.error is not None else ""
         print(f"stopped ({end.reason.value}){because}", file=sys.stderr)
-    if end.open_cells or end.unscored:
+    if (end.open_cells or end.unscored) and end.reason is StopReason.BUDGET:
+        print(
+            f"{end.open_cells} cells are open, {end.unscored} are unscored "
+            f"(`tauasync status {path}` tells what is spent); go on with more, as in\n"
+            f"  tauasync resume {path} --budget-usd USD",
+            file=sys.stderr,
+        )
+    elif end.open_cells or end.unscored:
         print(
             f"{end.open_cells} cells are open, {end.unscored} are unscored "
             f"(`tauasync status {path}` tells why); go on with\n"

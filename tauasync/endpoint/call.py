@@ -56,7 +56,7 @@ class ShorterRequest:
     headers: Mapping[str, str]
 
 
-def _none_shorter() -> Sequence[ShorterRequest]:
+def _none_shorter(too_short: int) -> Sequence[ShorterRequest]:
     return ()
 
 
@@ -70,7 +70,8 @@ class Errand(Generic[T]):
         key: of the request in the cache.
         tokens: estimate of input and output, for the lane.
         bound: the most the request can use.
-        shorter: the request with shorter answers, descending; asked where the budget is short.
+        shorter: the request with shorter answers, descending, given the limit that has cut this
+            answer off already (0 for none); asked where the budget is short.
         read: a reply with status 200 as a value; raises `EndpointError`.
         cost_of: what the value really used.
         is_sure: whether the endpoint said what the value used.
@@ -88,7 +89,7 @@ class Errand(Generic[T]):
     read: Callable[[Reply, Facts], T]
     cost_of: Callable[[T], Amount]
     commit: Callable[[T, CallClock], Awaitable[T]]
-    shorter: Callable[[], Sequence[ShorterRequest]] = _none_shorter
+    shorter: Callable[[int], Sequence[ShorterRequest]] = _none_shorter
     is_sure: Callable[[T], bool] = lambda value: True
     is_cut: Callable[[T, int], bool] = lambda value, limit: False
 
@@ -154,7 +155,7 @@ class Caller:
         Raises:
             EndpointError: with `attempts` filled in.
             BudgetExhausted: the bound does not fit what is left; nothing was sent.
-            StorageError: the answer could not be committed.
+            StorageError: the reservation or the answer could not be committed.
         """
         self._check_breaker(errand.model)
         clock = CallClock()
@@ -199,6 +200,7 @@ class Caller:
         await purse.fill()
         with await self._lane.acquire(errand.model, errand.tokens) as permit:
             self._check_breaker(errand.model)
+            await purse.enter()
             facts = self._facts(errand)
             clock.attempts += 1
             if clock.attempts == 1:
@@ -338,7 +340,7 @@ class _Purse:
         offers: list[ShorterRequest] = []
 
         def bounds() -> Sequence[Amount]:
-            offers[:] = [one for one in self._shorter() if one.limit > self._too_short]
+            offers[:] = self._shorter(self._too_short)
             return [one.bound for one in offers]
 
         reservation = await self._ledger.reserve(
@@ -346,6 +348,10 @@ class _Purse:
         )
         self.shorter = offers[reservation.size - 1] if reservation.size else None
         self._reservation = reservation
+
+    async def enter(self) -> None:
+        assert self._reservation is not None
+        await self._reservation.enter()
 
     def settle(self, cost: Amount, *, is_sure: bool) -> None:
         self.on_the_wire = False

@@ -39,6 +39,14 @@ class Reservation(Protocol):
         """Which bound was granted: 0 for the whole answer, i for the i-th shorter one."""
         ...
 
+    async def enter(self) -> None:
+        """Have the reservation on disk; called before anything is sent on its account.
+
+        Raises:
+            StorageError: it could not be written; nothing may be sent.
+        """
+        ...
+
     def settle(self, cost: Amount, *, is_sure: bool = True) -> None:
         """The request was answered and used this much; the answer is recorded by the run.
 
@@ -76,7 +84,6 @@ class Ledger(Protocol):
 
         Raises:
             BudgetExhausted: no bound fits what is left of a cap, whatever the others cost.
-            StorageError: the reservation could not be recorded; nothing may be sent.
         """
         ...
 
@@ -111,6 +118,9 @@ class _Open:
         self._ledger = ledger
         self._bound = bound
         self._ended = False
+
+    async def enter(self) -> None:
+        """Nothing is kept."""
 
     def settle(self, cost: Amount, *, is_sure: bool = True) -> None:
         if self._end():

@@ -12,8 +12,15 @@ AMPLE_FACTOR = 1.5
 AMPLE_AT_LEAST = 256
 """An ample limit is this factor above the longest answer seen, and this many tokens at least."""
 
-AMPLE_UNSEEN = 2048
+ROUNDED_TO = 128
+"""Ample limits are rounded up to a multiple, so that the same one is sent again after a kill: an
+endpoint that heeds idempotency keys then bills the repeated request once."""
+
+AMPLE_UNSEEN = 4096
 """The ample limit before any answer has come."""
+
+AFTER_A_CUT = 4
+"""Factor to the next limit where an answer was cut off."""
 
 TIGHT_SHARE = 0.95
 TIGHT_AT_LEAST = 64
@@ -43,18 +50,27 @@ class AnswerLengths:
         for one in tokens:
             self.add(role, one)
 
-    def limits(self, role: str, whole: int) -> tuple[int, ...]:
+    def add_cut(self, role: str, limit: int) -> None:
+        """An answer was cut off: it would have been longer than this, nobody knows by how much."""
+        self.add(role, 2 * limit)
+
+    def limits(self, role: str, whole: int, *, too_short: int = 0) -> tuple[int, ...]:
         """Limits for a shorter answer, below the whole one and descending: ample, then tight.
 
         The ample limit cuts off next to nothing; the tight one cuts off one answer in twenty,
         so it is worth taking only where else the money could not be spent at all.
+
+        Args:
+            too_short: a limit that has cut off this very answer.
         """
         longest = self._longest.get(role)
         if longest is None:
             found = (AMPLE_UNSEEN, TIGHT_UNSEEN)
         else:
-            ample = max(AMPLE_AT_LEAST, int(AMPLE_FACTOR * longest))
+            ample = max(AMPLE_AT_LEAST, -(-int(AMPLE_FACTOR * longest) // ROUNDED_TO) * ROUNDED_TO)
             found = (ample, min(ample, self._tight(role)))
+        if too_short:
+            found = (max(found[0], AFTER_A_CUT * too_short), max(found[1], 2 * too_short))
         return tuple(limit for limit in dict.fromkeys(found) if limit < whole)
 
     def _tight(self, role: str) -> int:

@@ -194,6 +194,13 @@ class EndpointModel:
         def read(reply: Reply, facts: Facts) -> Completion:
             return self._read(reply, facts, prompt, origin.role)
 
+        def is_cut(completion: Completion, limit: int) -> bool:
+            # One that just fills the limit is in doubt, so it is not used either.
+            cut = completion.finish_reason == "length" or completion.usage.completion >= limit
+            if cut:
+                self._lengths.add_cut(origin.role, limit)
+            return cut
+
         async def commit(completion: Completion, clock: CallClock) -> Completion:
             mine = msgspec.structs.replace(
                 completion,
@@ -232,13 +239,13 @@ class EndpointModel:
                 commit=commit,
                 shorter=self._shortening(body, origin, key, prompt, longest),
                 is_sure=lambda completion: not completion.usage.estimated,
-                is_cut=_is_cut,
+                is_cut=is_cut,
             )
         )
 
     def _shortening(
         self, body: Body, origin: Origin, key: str, prompt: int, longest: int | None
-    ) -> Callable[[], Sequence[ShorterRequest]]:
+    ) -> Callable[[int], Sequence[ShorterRequest]]:
         """How a request would be sent with shorter answers; worked out only where it is asked."""
         field = self.spec.profile.max_tokens_field
 
@@ -251,11 +258,12 @@ class EndpointModel:
                 headers=self._headers(origin, f"{key}-{limit}"),
             )
 
-        def shorter() -> Sequence[ShorterRequest]:
+        def shorter(too_short: int) -> Sequence[ShorterRequest]:
             whole = self._longest(prompt, longest)
             if whole is None or field in self.spec.profile.refused:
                 return ()
-            return [request(limit) for limit in self._lengths.limits(origin.role, whole)]
+            limits = self._lengths.limits(origin.role, whole, too_short=too_short)
+            return [request(limit) for limit in limits]
 
         return shorter
 
@@ -317,11 +325,6 @@ class EndpointModel:
         if self.price is not None:
             micro_usd = self.price.bound(prompt_tokens=prompt_bound, completion_tokens=longest)
         return Amount(micro_usd=micro_usd, tokens=prompt_bound + longest)
-
-
-def _is_cut(completion: Completion, limit: int) -> bool:
-    """Whether a limit may have cut an answer off; one that just fills it is in doubt."""
-    return completion.finish_reason == "length" or completion.usage.completion >= limit
 
 
 def _safety_of(model: str, counter: TokenCounter) -> float:

@@ -14,6 +14,10 @@ import msgspec
 from tauasync.endpoint.ledger import Amount
 from tauasync.types import MicroUsd
 
+SMALL_SHARE = 0.001
+"""The part of a cap that the bound of one whole answer may take. Where it would take more, what a
+kill or a lost answer charges would soon be all of the cap, so a limit is set to the answer."""
+
 
 class Cap(msgspec.Struct, frozen=True, kw_only=True):
     """The most that may be spent; None means no limit."""
@@ -62,6 +66,13 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
             return False
         return cap.tokens is None or self.spent_tokens + bound.tokens <= cap.tokens
 
+    def is_small(self, bound: Amount) -> bool:
+        """Whether a bound is so small a part of the cap that it may well be lost now and then."""
+        cap = self.cap
+        if cap.micro_usd is not None and (bound.micro_usd or 0) > SMALL_SHARE * cap.micro_usd:
+            return False
+        return cap.tokens is None or bound.tokens <= SMALL_SHARE * cap.tokens
+
     def reserve(self, bound: Amount) -> Account:
         """A request is about to be sent."""
         return msgspec.structs.replace(
@@ -92,10 +103,11 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def size_now(accounts: Sequence[Account], bounds: Sequence[Amount]) -> int | None:
-    """Which of a request's bounds may be sent now, the whole answer before shorter ones.
+    """Which of a request's bounds may be sent now.
 
-    The shortest ones cut answers off now and then, so they are for the end: none is taken while
-    a longer of the shorter ones may still fit.
+    The whole answer is asked for where that is a small part of each cap, or nothing shorter is
+    on offer. The tightest limit cuts answers off now and then, so it is for the end: it is not
+    taken while an ample one may still fit.
 
     Args:
         bounds: descending; the first is that of the whole answer.
@@ -103,7 +115,10 @@ def size_now(accounts: Sequence[Account], bounds: Sequence[Amount]) -> int | Non
     Returns:
         An index, or None where it has to wait, or fits never.
     """
+    asks_whole = len(bounds) == 1 or all(account.is_small(bounds[0]) for account in accounts)
     for size, bound in enumerate(bounds):
+        if size == 0 and not asks_whole:
+            continue
         if all(account.fits(bound) for account in accounts):
             return size
         if size and all(account.may_fit(bound) for account in accounts):

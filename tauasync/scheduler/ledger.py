@@ -1,9 +1,10 @@
 """The budget: what may be sent now, what has to wait, and a journal of it that survives a kill.
 
-Where anything is capped, a reservation is on disk before its request is sent, and the journal
-is written in the order in which the accounts change. So whatever instant a kill chooses, the
-journal is the state of the accounts at some moment: spent + reserved ≤ cap holds in it, and
-every request that was ever sent is in it (docs/design/money.md).
+A bound is reserved before a call queues for its endpoint, and entered in the journal when its
+turn comes: where anything is capped, a reservation is on disk before its request is sent. The
+journal changes in step with the accounts and never holds more than they do. So whatever instant
+a kill chooses, what the journal sums up to is within the cap, and every request that was ever
+sent is in it (docs/design/money.md).
 """
 
 from __future__ import annotations
@@ -87,32 +88,21 @@ class RunLedger:
     async def reserve(
         self, bound: Amount, model: str, key: str, *, shorter: Shorter = nothing_shorter
     ) -> RunReservation:
-        """Set aside the bound of one request, and have that on disk.
+        """Set aside the bound of one request; wait while only what is reserved is in its way.
 
         Raises:
             BudgetExhausted: not even the shortest answer can be paid, whatever the others cost.
-            StorageError: the reservation could not be written.
         """
         if not self.is_capped:
             return self._granted(model, key, (bound,), 0)
-        if self._fits(model, bound):
+        if self._is_easy(model, bound):
             self._reserve(model, bound)
-            reservation = self._granted(model, key, (bound,), 0)
-        else:
-            bounds = (bound, *shorter())
-            size = self._take(model, bounds)
-            if size is None:
-                size = await self._wait(model, bounds)
-            reservation = self._granted(model, key, bounds, size)
-        if self._journal is not None:
-            try:
-                entered = self._journal.enter(reservation.number, key, model, reservation.bound)
-                reservation.is_entered = True
-                await entered
-            except BaseException:
-                reservation.release()
-                raise
-        return reservation
+            return self._granted(model, key, (bound,), 0)
+        bounds = (bound, *shorter())
+        size = self._take(model, bounds)
+        if size is None:
+            size = await self._wait(model, bounds)
+        return self._granted(model, key, bounds, size)
 
     async def _wait(self, model: str, bounds: Sequence[Amount]) -> int:
         """Wait until a bound fits; it is reserved then."""
@@ -142,9 +132,14 @@ class RunLedger:
         own = self._models.get(model)
         return (self._run,) if own is None else (own, self._run)
 
-    def _fits(self, model: str, bound: Amount) -> bool:
+    def _is_easy(self, model: str, bound: Amount) -> bool:
+        """Whether the whole answer can be asked for without a second thought."""
         own = self._models.get(model)
-        return self._run.fits(bound) and (own is None or own.fits(bound))
+        return (
+            self._run.is_small(bound)
+            and self._run.fits(bound)
+            and (own is None or (own.is_small(bound) and own.fits(bound)))
+        )
 
     def _take(self, model: str, bounds: Sequence[Amount]) -> int | None:
         size = size_now(self._accounts(model), bounds)
@@ -187,6 +182,16 @@ class RunLedger:
         self._waiting.extendleft(reversed(left))
 
     # ---- the reservation's part of the work
+
+    async def enter(self, reservation: RunReservation) -> None:
+        """A reservation's request is about to be sent."""
+        if self._journal is None or not self.is_capped or reservation.is_entered:
+            return
+        entered = self._journal.enter(
+            reservation.number, reservation.key, reservation.model, reservation.bound
+        )
+        reservation.is_entered = True
+        await entered
 
     def settle(self, reservation: RunReservation, cost: Amount, doubt: Amount) -> None:
         """A reservation ends with a recorded answer, and what it may have cost beyond."""
@@ -236,6 +241,10 @@ class RunReservation:
         self.key = key
         self.bound = bound
         self.size = size
+
+    async def enter(self) -> None:
+        """Have it on disk, where anything is capped."""
+        await self._ledger.enter(self)
 
     def settle(self, cost: Amount, *, is_sure: bool = True) -> None:
         """Answered; an unknown price is charged at the bound."""

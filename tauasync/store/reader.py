@@ -41,6 +41,7 @@ from tauasync.store.view_rows import (
     event_from,
     ledger_from,
     planned_from,
+    played_count_from,
     reservation_from,
     running_from,
     spending_from,
@@ -55,6 +56,7 @@ from tauasync.store.views import (
     LedgerRow,
     OpenReservation,
     PlannedCell,
+    PlayedCount,
     RunInfo,
     RunningCell,
     Spending,
@@ -236,6 +238,10 @@ class RunReader:
         if self.schema < RESERVATIONS_SINCE:
             return []
         return list(self._made("spending on", spending_from, queries.SPENDING))
+
+    def played_counts(self) -> list[PlayedCount]:
+        """How much of the grid is played, by agent, mode, policy, retriever and trial."""
+        return list(self._made("cells of", played_count_from, queries.PLAYED_COUNTS))
 
     def open_reservations(self) -> list[OpenReservation]:
         """Requests of unknown fate, the oldest first."""

@@ -19,6 +19,7 @@ from tauasync.store.views import (
     OpenReservation,
     PlannedCell,
     Played,
+    PlayedCount,
     RunningCell,
     Spending,
     UsageRow,
@@ -112,6 +113,12 @@ def usage_from(row: sqlite3.Row) -> UsageRow:
 def spending_from(row: sqlite3.Row) -> Spending:
     """A row of `queries.SPENDING`."""
     return Spending(**{name: row[name] for name in Spending.__struct_fields__})
+
+
+@checked
+def played_count_from(row: sqlite3.Row) -> PlayedCount:
+    """A row of `queries.PLAYED_COUNTS`."""
+    return PlayedCount(**{name: row[name] for name in PlayedCount.__struct_fields__})
 
 
 @checked

@@ -209,6 +209,18 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         return self.paid_tokens + self.charged_tokens + self.open_tokens
 
 
+class PlayedCount(msgspec.Struct, frozen=True, kw_only=True):
+    """Planned cells that are alike but for task, domain and user, and those that are played."""
+
+    agent: str
+    mode: str
+    policy: str
+    retriever: str | None
+    trial: int
+    planned: int
+    played: int
+
+
 class OpenReservation(msgspec.Struct, frozen=True, kw_only=True):
     """A request of unknown fate.
 

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from tauasync.endpoint.ledger import Amount
 from tauasync.scheduler.budget import Account, Cap, size_now, spent_account
 
-AMOUNTS = st.builds(
-    Amount, micro_usd=st.integers(0, 100), tokens=st.integers(0, 100)
-)
+AMOUNTS = st.builds(Amount, micro_usd=st.integers(0, 100), tokens=st.integers(0, 100))
 CAPS = st.builds(
     Cap,
     micro_usd=st.none() | st.integers(0, 400),
@@ -38,7 +36,9 @@ def test_spent_and_reserved_stay_within_every_cap_after_every_event(
             outstanding.append((bound, share))
         assert all(map(within, accounts))
         for held, part in outstanding[:closes]:
-            cost = Amount(micro_usd=int(part * (held.micro_usd or 0)), tokens=int(part * held.tokens))
+            cost = Amount(
+                micro_usd=int(part * (held.micro_usd or 0)), tokens=int(part * held.tokens)
+            )
             accounts = tuple(account.close(held, cost) for account in accounts)
             assert all(map(within, accounts))
         del outstanding[:closes]
