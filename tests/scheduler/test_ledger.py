@@ -216,3 +216,13 @@ async def test_without_a_cap_only_charges_are_written() -> None:
     (await ledger.reserve(usd(80), "m", "k")).charge()
     assert list(journal.rows.values()) == [usd(80)]
     assert ledger.run.spent == 87
+
+
+async def test_without_usage_the_whole_bound_counts_against_a_cap() -> None:
+    journal = Table(100)
+    ledger = RunLedger(Cap(micro_usd=100), journal=journal)
+    reservation = await ledger.reserve(usd(80), "m", "k")
+    await reservation.enter()
+    reservation.settle(usd(30), is_sure=False)
+    assert ledger.run.spent == noted(journal) == 80
+    assert sorted(row.micro_usd or 0 for row in journal.rows.values()) == [30, 50]
