@@ -85,9 +85,12 @@ async def spent_before(config: RunConfig, store: RunStore) -> SpentCaps:
 
 
 def budget_record(config: RunConfig) -> dict[str, Any]:
-    """What decides whether a call fits, for the record of a session's end."""
+    """What decides whether a call fits, for the record of a session's end; empty without a cap."""
+    caps = config.budget.model_dump(mode="json", exclude_none=True)
+    if not any(caps.values()):
+        return {}
     return {
-        "caps": config.budget.model_dump(mode="json"),
+        "caps": caps,
         "prices": {name: price_of(config, name) for name in config.role_models},
     }
 

@@ -213,6 +213,20 @@ async def test_the_first_run_of_a_file_without_reservations_keeps_its_charges(
     assert spent(run) == whole + 4321
 
 
+async def test_what_was_paid_before_its_price_was_known_counts_once_it_is(tmp_path: Path) -> None:
+    run = tmp_path / "run.sqlite"
+    unpriced = {name: {"endpoint": "sim", "context_window": 60_000} for name in NAMES}
+    async with witness(tmp_path, []) as (endpoints, app):
+        first = priced(tmp_path, budget={"tokens": 100_000}, models=unpriced, endpoints=endpoints)
+        await swept(first, run)
+        sent = app.stats["requests"]
+        end = await swept(priced(tmp_path, budget={"usd": 0.09}, endpoints=endpoints), run)
+        assert end.reason is StopReason.BUDGET
+        assert app.stats["requests"] == sent
+        await swept(priced(tmp_path, budget={"usd": 0.2}, endpoints=endpoints), run)
+    assert 190_000 <= billed(app) <= 200_000
+
+
 @pytest.mark.parametrize(
     ("budget", "change", "words"),
     [
