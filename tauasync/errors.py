@@ -10,7 +10,7 @@
     │   ├── RunLockedError         another process owns it
     │   └── ResumeRefusedError     the configuration differs in what decides results
     ├── StorageError           disk full, read-only folder, unreadable cache
-    ├── BudgetExhausted        the next call could exceed the cap, so it was not sent
+    ├── BudgetExhausted        the next call could exceed a cap, so it was not sent
     ├── JudgeError             the judge answered, but not with usable verdicts
     └── EndpointError          one call to a model
         ├── TransientError         may succeed if repeated
@@ -92,14 +92,16 @@ class StorageError(TauasyncError):
 
 
 class BudgetExhausted(TauasyncError):
-    """The reservation of the next call does not fit what is left of the cap.
+    """The reservation of the next call does not fit what is left of a cap.
 
     Attributes:
-        model: whose own cap it is; None where it is the run's.
+        model: whose cap it is; None for the run's.
+        left_share: the part of that cap which is not spent, in [0, 1].
     """
 
-    def __init__(self, message: str, *, model: str | None = None) -> None:
+    def __init__(self, message: str, *, model: str | None = None, left_share: float = 0.0) -> None:
         self.model = model
+        self.left_share = left_share
         super().__init__(message)
 
 
@@ -244,9 +246,7 @@ def classify(error: BaseException) -> Consequence:
             return Consequence.RETRY
         case EndpointUnusable():
             return Consequence.STOP_MODEL
-        case BudgetExhausted() if error.model is not None:
-            return Consequence.STOP_MODEL
-        case BudgetExhausted() | StorageError() | RunFileError():
+        case BudgetExhausted(model=None) | StorageError() | RunFileError():
             return Consequence.STOP_RUN
         case _:
             return Consequence.LEAVE_OPEN

@@ -31,6 +31,7 @@ from tauasync.scheduler.breaker import Breakers
 from tauasync.scheduler.control import RunControl, RunStopping, StopReason
 from tauasync.scheduler.progress import Progress
 from tauasync.scheduler.scoring import score_conversation
+from tauasync.scheduler.spent import SpentCaps
 from tauasync.scheduler.ticket import Ticket, TicketClient
 from tauasync.store.records import CompletionRow, EpisodeEnd, Outcome, leaf_errors
 from tauasync.store.run_store import RunStore
@@ -48,6 +49,7 @@ class CellPlayer:
         judge: the model that judges, None where none is configured.
         payer: this run, as the cache knows who paid.
         seed: the run's base seed.
+        spent_caps: the caps that are reached already; learns of more.
     """
 
     def __init__(
@@ -64,7 +66,9 @@ class CellPlayer:
         control: RunControl,
         breakers: Breakers,
         progress: Progress,
+        spent_caps: SpentCaps,
     ) -> None:
+        self._spent_caps = spent_caps
         self._stage = stage
         self._store = store
         self._clients = clients
@@ -77,6 +81,8 @@ class CellPlayer:
         self._breakers = breakers
         self._progress = progress
         self._worlds: dict[tuple[str, bool], Worlds] = {}
+        self._silent: set[int] = set()
+        """Episodes without a completion so far."""
 
     async def play(self, cell_id: int, cell: Cell, ticket: Ticket) -> None:
         """Play one cell to a recorded outcome, then score it."""
@@ -89,6 +95,7 @@ class CellPlayer:
             return
         started = time.monotonic()
         self._progress.in_flight += 1
+        self._silent.add(episode_id)
         try:
             result = await self._converse(episode_id, cell, ticket)
         except anyio.get_cancelled_exc_class() as error:
@@ -116,6 +123,7 @@ class CellPlayer:
             )
             self._progress.played += 1
         finally:
+            self._silent.discard(episode_id)
             self._progress.in_flight -= 1
 
     async def score(
@@ -262,6 +270,7 @@ class CellPlayer:
         self, episode_id: int, idx: int | None, role: str, model: str, completion: Completion
     ) -> None:
         self._progress.add_completion(completion)
+        self._silent.discard(episode_id)
         await self._store.add_completion(
             CompletionRow(
                 episode_id=episode_id,
@@ -285,14 +294,18 @@ class CellPlayer:
         )
 
     async def _fail(self, episode_id: int, started: float, error: Exception) -> None:
-        self._stop_run_on(error)
         if isinstance(error, BudgetExhausted):
+            self._spent_caps.note(error, first_call=episode_id in self._silent)
             await self._leave(episode_id, started, Outcome.BUDGET_STOPPED, error)
             return
+        self._stop_run_on(error)
         self._progress.add_failure()
         await self._leave(episode_id, started, Outcome.INFRA_FAILED, error)
 
     def _stop_run_on(self, error: Exception) -> None:
+        if isinstance(error, BudgetExhausted):
+            self._spent_caps.note(error, first_call=False)
+            return
         if classify(error) is Consequence.STOP_RUN:
             self._control.stop(stop_reason(error), error)
 

@@ -15,6 +15,7 @@ from tauasync.scheduler.control import RunControl
 from tauasync.scheduler.load import CpuLoad
 from tauasync.scheduler.pool import play_all
 from tauasync.scheduler.queue import OPEN_CEILING, Line, Queue
+from tauasync.scheduler.spent import SpentCaps
 from tauasync.scheduler.ticket import Ticket
 from tauasync.store.run_store import RunStore
 from tauasync.store.views import Ended, OpenCell, OpenLine
@@ -49,6 +50,7 @@ async def play_open(
     needs: Needs,
     lanes: LaneView,
     breakers: Breakers,
+    spent_caps: SpentCaps,
     control: RunControl,
 ) -> None:
     """Play every open cell that can be played."""
@@ -60,13 +62,24 @@ async def play_open(
         [_line(of, store) for of in await store.open_lines()],
         play,
         lanes=lanes,
-        breakers=breakers,
+        closed=_Closed(breakers, spent_caps),
         control=control,
         needs=needs,
         is_busy=CpuLoad().is_busy,
         ceiling=config.limits.open_episodes or OPEN_CEILING,
     )
     await queue.run()
+
+
+class _Closed:
+    """Models that cannot be asked, and those that nothing is left to ask with."""
+
+    def __init__(self, breakers: Breakers, spent_caps: SpentCaps) -> None:
+        self._breakers = breakers
+        self._spent_caps = spent_caps
+
+    def is_closed(self, model: str) -> bool:
+        return self._breakers.is_closed(model) or self._spent_caps.is_closed(model)
 
 
 def _line(of: OpenLine, store: RunStore) -> Line[OpenCell]:

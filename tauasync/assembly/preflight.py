@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import anyio
 
 from tauasync.assembly.models import endpoint_spec, is_in_process, model_spec
-from tauasync.assembly.prices import has_bound, price_of
+from tauasync.assembly.prices import has_longest_answer, price_of
+from tauasync.config.problems import format_key
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.credentials import read_credentials
 from tauasync.endpoint.spec import EndpointSpec
@@ -43,22 +45,40 @@ def check_settings(config: RunConfig, *, environ: Mapping[str, str]) -> None:
         entry = config.endpoints[model.endpoint]
         check_parameters(model_spec(name, model, embedded=entry.kind == "embedded"))
         read_credentials(endpoint_spec(model.endpoint, entry, config), environ)
-    if config.budget.micro_usd is None:
-        return
-    unpriced = [name for name in config.role_models if price_of(config, name) is None]
-    if unpriced:
-        raise ConfigError(
-            f"a budget needs prices, and none is known for: {', '.join(unpriced)}",
-            key="budget.usd",
-            hint=f"write the price under [models.{unpriced[0]}], or take the budget out",
-        )
-    unbounded = [name for name in config.role_models if not has_bound(config, name)]
-    if unbounded:
-        raise ConfigError(
-            f"a budget needs a bound on every answer; none is known for: {', '.join(unbounded)}",
-            key="budget.usd",
-            hint=f"set models.{unbounded[0]}.parameters.max_tokens, or its context_window",
-        )
+    _check_budget(config)
+
+
+def _check_budget(config: RunConfig) -> None:
+    """Refuse caps that cannot be kept, as the cost of a call has no bound."""
+    for keys, names in _capped(config, "usd"):
+        unpriced = [name for name in names if price_of(config, name) is None]
+        if unpriced:
+            raise ConfigError(
+                f"a budget needs prices, and none is known for: {', '.join(unpriced)}",
+                key=keys,
+                hint=f"write the price under [models.{unpriced[0]}], or take the budget out "
+                "(a cap in tokens needs no price)",
+            )
+    for keys, names in (*_capped(config, "usd"), *_capped(config, "tokens")):
+        unbounded = [name for name in names if not has_longest_answer(config, name)]
+        if unbounded:
+            raise ConfigError(
+                "a budget needs a bound on every answer; none is known for: "
+                f"{', '.join(unbounded)}",
+                key=keys,
+                hint=f"set models.{unbounded[0]}.parameters.max_tokens, or its context_window",
+            )
+
+
+def _capped(config: RunConfig, unit: Literal["usd", "tokens"]) -> Iterator[tuple[str, list[str]]]:
+    """Keys of caps in a unit, each with the models it covers."""
+    budget = config.budget
+    if getattr(budget, unit) is not None:
+        yield f"budget.{unit}", list(config.role_models)
+    for name in config.role_models:
+        own = budget.models.get(name)
+        if own is not None and getattr(own, unit) is not None:
+            yield format_key(("budget", "models", name, unit)), [name]
 
 
 async def check_reachable(spec: EndpointSpec) -> None:

@@ -22,16 +22,14 @@ def price_of(config: RunConfig, name: str) -> dict[str, Any] | None:
     return None if listed is None else {"source": listed.source}
 
 
-def has_bound(config: RunConfig, name: str) -> bool:
-    """Whether the cost of one call to a model can be bounded before it is sent: its price is
-    known, and so is the longest answer (`max_tokens`, or the context window).
+def has_longest_answer(config: RunConfig, name: str) -> bool:
+    """Whether the length of one answer of a model can be bounded before it is sent: by
+    `max_tokens`, or by a context window.
     """
     model = config.models[name]
-    listed = _listed(config, name) if model.price is None else None
-    if model.price is None and listed is None:
-        return False
     if max_answer_tokens(model.parameters) is not None or model.context_window is not None:
         return True
+    listed = None if model.price is not None else _listed(config, name)
     return listed is not None and listed.context_window is not None
 
 

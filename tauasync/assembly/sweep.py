@@ -14,12 +14,12 @@ from tauasync.assembly.domains import Stage
 from tauasync.assembly.lane_events import LaneEvents
 from tauasync.assembly.lane_view import LaneView
 from tauasync.assembly.models import OpenModels, open_models
+from tauasync.assembly.money import budget_record, open_ledger, prepare_models, spent_before
 from tauasync.assembly.playing import Needs, needs_of, play_open, score_again
 from tauasync.assembly.signals import Signals
 from tauasync.assembly.stopping import Stopping
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
-from tauasync.endpoint.ledger import Unlimited
 from tauasync.episode.step import Limits
 from tauasync.errors import EndpointUnusable
 from tauasync.scheduler.breaker import Breakers, Broken
@@ -27,8 +27,8 @@ from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.handover import quick_handover
 from tauasync.scheduler.lag import LoopLag
-from tauasync.scheduler.ledger import CappedLedger
 from tauasync.scheduler.progress import Progress, Snapshot
+from tauasync.scheduler.spent import SpentCaps
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tauasync.store.run_store import RunStore
@@ -92,9 +92,9 @@ async def sweep(
         StorageError: the run file cannot be written, or is no longer in its place.
     """
     unscored = await store.finished() if rescore else await store.unscored()
-    planned, already, spent, run_id = await to_thread.run_sync(_standing, store)
+    planned, already, run_id = await to_thread.run_sync(_standing, store)
     control, lag, needs = RunControl(), LoopLag(), needs_of(config, stage)
-    ledger = _ledger(config, spent)
+    spent_caps = await spent_before(config, store)
     progress = Progress(planned=planned, already=already)
     lane_events = LaneEvents()
     async with (
@@ -104,12 +104,13 @@ async def sweep(
             config.role_models,
             tasks=stage.task,
             cache=cache,
-            ledger=ledger,
+            ledger=(ledger := await open_ledger(config, store, cache, run_id=run_id)),
             sleep=control.sleep,
             payer=run_id,
             on_event=lane_events.note,
         ) as models,
     ):
+        await prepare_models(models, ledger, store)
         for endpoint in models.endpoints.values():
             control.when_stopping(endpoint.shut)
         lanes = LaneView(models)
@@ -133,6 +134,7 @@ async def sweep(
                     control=control,
                     breakers=breakers,
                     progress=progress,
+                    spent_caps=spent_caps,
                 )
                 stopping = Stopping(
                     group.cancel_scope,
@@ -155,17 +157,21 @@ async def sweep(
                             needs=needs,
                             lanes=lanes,
                             breakers=breakers,
+                            spent_caps=spent_caps,
                             control=control,
                         )
                 group.cancel_scope.cancel()
         await lane_events.flush(store)
+        reason, error = _why(control, spent_caps)
         await store.event(
             "sweep_ended",
             {
-                "reason": control.reason.value if control.reason else None,
-                "error": str(control.error) if control.error else None,
+                "reason": reason.value if reason else None,
+                "error": str(error) if error else None,
                 "given_up": {name: str(found.error) for name, found in breakers.broken.items()},
-                "charged_at_bound_microusd": ledger.charged_at_bound,
+                "budget": budget_record(config),
+                # Cut short by something else, not every conversation had its turn to be refused.
+                "spent_caps": list(spent_caps.closed if control.reason else spent_caps.refused),
                 "cache": asdict(cache.statistics()),
                 "endpoints": {
                     name: asdict(endpoint.statistics())
@@ -179,8 +185,8 @@ async def sweep(
     still_open, still_unscored = await to_thread.run_sync(_left, store)
     given_up = tuple(breakers.broken.values())
     return SweepEnd(
-        reason=control.reason,
-        error=control.error,
+        reason=reason,
+        error=error,
         given_up=await to_thread.run_sync(_count, given_up, store, needs),
         open_cells=still_open,
         unscored=still_unscored,
@@ -235,18 +241,19 @@ async def _cache(config: RunConfig) -> AsyncIterator[AnswerCache]:
         yield cache
 
 
-def _ledger(config: RunConfig, spent: int) -> Unlimited | CappedLedger:
-    cap = config.budget.micro_usd
-    return Unlimited() if cap is None else CappedLedger(cap, spent=spent)
+def _why(
+    control: RunControl, spent_caps: SpentCaps
+) -> tuple[StopReason | None, BaseException | None]:
+    """Why a sweep ended with something left, and what told it so."""
+    if control.reason is None and spent_caps.error is not None:
+        return StopReason.BUDGET, spent_caps.error
+    return control.reason, control.error
 
 
-def _standing(store: RunStore) -> tuple[int, int, int, str]:
+def _standing(store: RunStore) -> tuple[int, int, str]:
     with RunReader(store.path) as reader:
         counts = reader.counts()
-        paid, _ = reader.paid()
-        spent = paid + reader.charged_at_bound()
-        run_id = reader.run().run_id
-    return sum(counts.values()), counts[CellStatus.PLAYED], spent, run_id
+        return sum(counts.values()), counts[CellStatus.PLAYED], reader.run().run_id
 
 
 def _left(store: RunStore) -> tuple[int, int]:

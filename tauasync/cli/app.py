@@ -44,6 +44,22 @@ DataOpt = Annotated[
         "also TAUASYNC_TAU2_DATA or run.data_dir.",
     ),
 ]
+UsdOpt = Annotated[
+    float | None,
+    typer.Option(
+        "--budget-usd",
+        metavar="USD",
+        help="The most the run may spend, earlier sessions included; short for --set budget.usd=.",
+    ),
+]
+TokensOpt = Annotated[
+    int | None,
+    typer.Option(
+        "--budget-tokens",
+        metavar="N",
+        help="The most tokens the run may use, earlier sessions included.",
+    ),
+]
 QuietOpt = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
 ]
@@ -74,12 +90,15 @@ def _root(
 @app.command()
 def run(
     config: ConfigArg,
+    *,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out", metavar="RUN", help="The run file to create. Default: runs/NAME-DATE."
         ),
     ] = None,
+    budget_usd: UsdOpt = None,
+    budget_tokens: TokensOpt = None,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
     quiet: QuietOpt = False,
@@ -88,7 +107,13 @@ def run(
     from tauasync.cli.sweep import start
 
     raise typer.Exit(
-        start(config, out=out, overrides=overrides or [], data_dir=data_dir, quiet=quiet)
+        start(
+            config,
+            out=out,
+            overrides=_with_budget(overrides, budget_usd, budget_tokens),
+            data_dir=data_dir,
+            quiet=quiet,
+        )
     )
 
 
@@ -97,6 +122,7 @@ def resume(
     run_file: Annotated[
         Path | None, typer.Argument(metavar="RUN", help="A run file, e.g. runs/demo.sqlite.")
     ] = None,
+    *,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -106,6 +132,8 @@ def resume(
             "must be equal.",
         ),
     ] = None,
+    budget_usd: UsdOpt = None,
+    budget_tokens: TokensOpt = None,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
     quiet: QuietOpt = False,
@@ -116,8 +144,24 @@ def resume(
     if run_file is None:
         raise typer.Exit(offer_runs())
     raise typer.Exit(
-        go_on(run_file, config=config, overrides=overrides or [], data_dir=data_dir, quiet=quiet)
+        go_on(
+            run_file,
+            config=config,
+            overrides=_with_budget(overrides, budget_usd, budget_tokens),
+            data_dir=data_dir,
+            quiet=quiet,
+        )
     )
+
+
+def _with_budget(overrides: list[str] | None, usd: float | None, tokens: int | None) -> list[str]:
+    """Overrides with the flags of the budget among them."""
+    found = list(overrides or ())
+    if usd is not None:
+        found.append(f"budget.usd={usd!r}")
+    if tokens is not None:
+        found.append(f"budget.tokens={tokens}")
+    return found
 
 
 @app.command()

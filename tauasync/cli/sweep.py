@@ -191,7 +191,14 @@ def _tell(end: SweepEnd, path: Path) -> None:
             f"{broken.error}",
             file=sys.stderr,
         )
-    if end.open_cells or end.unscored:
+    if (end.open_cells or end.unscored) and end.reason is StopReason.BUDGET:
+        print(
+            f"{end.open_cells} cells are open, {end.unscored} are unscored "
+            f"(`tauasync status {path}` tells what is spent); go on with more, as in\n"
+            f"  tauasync resume {path} --budget-usd USD",
+            file=sys.stderr,
+        )
+    elif end.open_cells or end.unscored:
         print(
             f"{end.open_cells} cells are open, {end.unscored} are unscored "
             f"(`tauasync status {path}` tells why); go on with\n"
@@ -215,7 +222,5 @@ def code_of(end: SweepEnd) -> ExitCode:
             return ExitCode.COMPLETE
         case _ if not end.given_up:
             return ExitCode.CELLS_OPEN
-        case _ if all(lost.broken.is_budget for lost in end.given_up):
-            return ExitCode.BUDGET_REACHED
         case _:
             return ExitCode.ENDPOINT_UNUSABLE

@@ -24,6 +24,7 @@ def cross_checks(raw: Mapping[str, Any]) -> list[Problem]:
         *_endpoint_kinds(endpoints),
         *_model_endpoints(models, endpoints),
         *_roles(_table(raw, "roles"), models),
+        *_capped_models(_table(_table(raw, "budget"), "models"), models),
         *_domains(raw),
     ]
 
@@ -78,6 +79,15 @@ def _roles(roles: Mapping[str, Any], models: Mapping[str, Any]) -> Iterator[Prob
         if isinstance(name, str) and name not in models:
             yield Problem(
                 path=path, message=f"there is no model '{name}'; {did_you_mean(name, models)}"
+            )
+
+
+def _capped_models(caps: Mapping[str, Any], models: Mapping[str, Any]) -> Iterator[Problem]:
+    for name in caps:
+        if name not in models:
+            yield Problem(
+                path=("budget", "models", name),
+                message=f"there is no model '{name}'; {did_you_mean(name, models)}",
             )
 
 

@@ -101,19 +101,44 @@ class Limits(Section):
     keep the endpoints busy, 4096 at most."""
 
 
-class Budget(Section):
-    """What the run may spend."""
+class ModelBudget(Section):
+    """What may be spent on one model, beside the caps of the whole run."""
 
     usd: Annotated[float | None, OPERATION, Field(gt=0)] = None
-    """The most this run may spend, in US dollars, earlier sessions of the run included. A
-    call that could exceed it is not sent. Left out, no limit."""
+    """The most this run may spend on the model, in US dollars. Left out, no limit of its own."""
+    tokens: Annotated[int | None, OPERATION, Field(gt=0)] = None
+    """The most tokens, in and out together, this run may use of the model. Left out, no limit of
+    its own."""
 
     @property
     def micro_usd(self) -> MicroUsd | None:
         """The cap in micro-dollars, rounded down; None without a cap."""
-        if self.usd is None:
-            return None
-        return int((Decimal(repr(self.usd)) * 1_000_000).to_integral_value(ROUND_DOWN))
+        return _micro_usd(self.usd)
+
+
+class Budget(Section):
+    """What the run may spend: every cap holds, in every session of the run together."""
+
+    usd: Annotated[float | None, OPERATION, Field(gt=0)] = None
+    """The most this run may spend, in US dollars, earlier sessions of the run included. A
+    call that could exceed it is not sent. Left out, no limit."""
+    tokens: Annotated[int | None, OPERATION, Field(gt=0)] = None
+    """The most tokens this run may use, in and out together, earlier sessions included. Needs no
+    price. Left out, no limit."""
+    models: dict[Name, ModelBudget] = {}
+    """Caps of single models. Where one is reached, the cells that need its model stay open and
+    the others go on."""
+
+    @property
+    def micro_usd(self) -> MicroUsd | None:
+        """The cap in micro-dollars, rounded down; None without a cap."""
+        return _micro_usd(self.usd)
+
+
+def _micro_usd(usd: float | None) -> MicroUsd | None:
+    if usd is None:
+        return None
+    return int((Decimal(repr(usd)) * 1_000_000).to_integral_value(ROUND_DOWN))
 
 
 class CacheConfig(Section):

@@ -3,11 +3,14 @@
 Money: each request sent is covered by a reservation. What the endpoint plainly refused is
 not billed, so its reservation carries over to the next attempt; what it may have worked on
 (no answer, a server failure, an unusable answer, a cancelled call) is charged at its bound.
+
+Where the whole answer does not fit the budget, a shorter one is asked for. If that is cut off
+by the limit set here, it is paid, thrown away, and asked for again at greater length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -19,7 +22,7 @@ import anyio
 from tauasync.endpoint.failure import Facts, error_from_answer
 from tauasync.endpoint.http import Http, NoAnswer, Reply
 from tauasync.endpoint.lane import Lane, Permit, Trouble
-from tauasync.endpoint.ledger import Ledger, Reservation
+from tauasync.endpoint.ledger import Amount, Ledger, Reservation
 from tauasync.endpoint.retry import CallClock, RetryPolicy, Sleep, make_retrying
 from tauasync.endpoint.retry_after import exhausted_for_s, told_limits
 from tauasync.endpoint.spec import EndpointSpec
@@ -32,12 +35,32 @@ from tauasync.errors import (
     TransientError,
     TransportError,
 )
-from tauasync.types import MicroUsd
 
 T = TypeVar("T")
 
 _UNAVAILABLE = frozenset({502, 503, 529, *range(520, 524)})
 """Statuses of gateways and overloaded services."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShorterRequest:
+    """The same request with a lower limit on its answer.
+
+    Attributes:
+        limit: tokens the answer may have.
+        bound: the most it can use.
+        content: its body.
+        headers: its own.
+    """
+
+    limit: int
+    bound: Amount
+    content: Callable[[], bytes]
+    headers: Mapping[str, str]
+
+
+def _none_shorter(too_short: int) -> Sequence[ShorterRequest]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +70,16 @@ class Errand(Generic[T]):
     Attributes:
         model: the model's name in the configuration.
         url, content, headers: the request.
+        key: of the request in the cache.
         tokens: estimate of input and output, for the lane.
         order: when the call's conversation was opened, for the lane.
-        bound: the most the request can cost; None where unknown.
+        bound: the most the request can use.
+        shorter: the request with shorter answers, descending, given the limit that has cut this
+            answer off already (0 for none); asked where the budget is short.
         read: a reply with status 200 as a value; raises `EndpointError`.
-        tokens_of, cost_of: what the value really used and cost.
+        cost_of: what the value really used.
+        is_sure: whether the endpoint said what the value used.
+        is_cut: whether the value was cut off by a limit of so many tokens.
         commit: keeps the value; what it returns is the call's result.
     """
 
@@ -59,13 +87,16 @@ class Errand(Generic[T]):
     url: str
     content: bytes
     headers: Mapping[str, str]
+    key: str
     tokens: int
     order: int
-    bound: MicroUsd | None
+    bound: Amount
     read: Callable[[Reply, Facts], T]
-    tokens_of: Callable[[T], int]
-    cost_of: Callable[[T], MicroUsd | None]
+    cost_of: Callable[[T], Amount]
     commit: Callable[[T, CallClock], Awaitable[T]]
+    shorter: Callable[[int], Sequence[ShorterRequest]] = _none_shorter
+    is_sure: Callable[[T], bool] = lambda value: True
+    is_cut: Callable[[T, int], bool] = lambda value, limit: False
 
 
 @dataclass(slots=True)
@@ -78,6 +109,7 @@ class Counters:
         rate_limited: requests refused for being too many.
         repeated: requests beyond the first of their call.
         failed: calls that ended in an error.
+        cut_off: answers thrown away because a limit set for want of budget cut them off.
         tokens: tokens of the usable answers, in and out.
     """
 
@@ -86,6 +118,7 @@ class Counters:
     rate_limited: int = 0
     repeated: int = 0
     failed: int = 0
+    cut_off: int = 0
     tokens: int = 0
 
 
@@ -132,11 +165,11 @@ class Caller:
         Raises:
             EndpointError: with `attempts` filled in.
             BudgetExhausted: the bound does not fit what is left; nothing was sent.
-            StorageError: the answer could not be committed.
+            StorageError: the reservation or the answer could not be committed.
         """
         self._check_breaker(errand.model)
         clock = CallClock()
-        purse = _Purse(self._ledger, errand.bound, errand.model)
+        purse = _Purse(self._ledger, errand)
         try:
             return await self._repeat(partial(self._attempt, errand, purse, clock), clock)
         except EndpointError as error:
@@ -167,12 +200,20 @@ class Caller:
         return await retrying(again)
 
     async def _attempt(self, errand: Errand[T], purse: _Purse, clock: CallClock) -> T:
+        while True:
+            try:
+                return await self._once(errand, purse, clock)
+            except _CutOff:
+                continue
+
+    async def _once(self, errand: Errand[T], purse: _Purse, clock: CallClock) -> T:
         await purse.fill()
         permit = await self._lane.acquire(
             errand.model, errand.tokens, errand.order, tries=clock.attempts
         )
         with permit:
             self._check_breaker(errand.model)
+            await purse.enter()
             facts = self._facts(errand)
             clock.attempts += 1
             if clock.attempts == 1:
@@ -191,12 +232,16 @@ class Caller:
                 else:
                     clock.burnt += 1
                 raise
-            tokens = errand.tokens_of(value)
-            permit.served(tokens)
-            purse.settle(errand.cost_of(value))
-            self.counters.answered += 1
-            self.counters.tokens += tokens
+            cost = errand.cost_of(value)
+            permit.served(cost.tokens)
             self._heed(errand, reply)
+            if purse.shorter is not None and errand.is_cut(value, purse.shorter.limit):
+                purse.discard(cost if errand.is_sure(value) else None)
+                self.counters.cut_off += 1
+                raise _CutOff
+            purse.settle(cost, is_sure=errand.is_sure(value))
+            self.counters.answered += 1
+            self.counters.tokens += cost.tokens
             # Hands the value to the cache before the first await, and waits until it is on disk.
             # The slot is kept as long: were it given away at once, a slow disk would let any
             # number of paid answers gather that a kill could still lose.
@@ -212,13 +257,15 @@ class Caller:
         facts: Facts,
     ) -> Reply:
         left_s = max(0.001, self._policy.deadline_s - clock.spent_s)
+        request = purse.shorter
+        content = errand.content if request is None else request.content()
         started = anyio.current_time()
         purse.on_the_wire = True
         try:
             reply = await self._http.post(
                 errand.url,
-                errand.content,
-                errand.headers,
+                content,
+                errand.headers if request is None else request.headers,
                 deadline_s=min(self._spec.attempt_deadline_s, left_s),
             )
         except NoAnswer as error:
@@ -331,34 +378,67 @@ def may_be_billed(error: EndpointError) -> bool:
     return isinstance(error, TransportError | ServerError | InvalidAnswer)
 
 
+class _CutOff(Exception):
+    """An answer that a limit set here cut off: it is asked for again."""
+
+
 class _Purse:
     """The money of one call: at most one open reservation at a time.
 
     Attributes:
         on_the_wire: whether a request is out whose fate is not known; closing then charges.
+        shorter: the request that the reservation covers, None for the errand's own.
     """
 
-    def __init__(self, ledger: Ledger, bound: MicroUsd | None, model: str) -> None:
+    def __init__(self, ledger: Ledger, errand: Errand[T]) -> None:
         self._ledger = ledger
-        self._bound = bound
-        self._model = model
+        self._model = errand.model
+        self._key = errand.key
+        self._bound = errand.bound
+        self._shorter = errand.shorter
+        self._too_short = 0
         self._reservation: Reservation | None = None
         self.on_the_wire = False
+        self.shorter: ShorterRequest | None = None
 
     async def fill(self) -> None:
-        if self._reservation is None:
-            self._reservation = await self._ledger.reserve(self._bound, self._model)
+        if self._reservation is not None:
+            return
+        offers: list[ShorterRequest] = []
 
-    def settle(self, cost: MicroUsd | None) -> None:
+        def bounds() -> Sequence[Amount]:
+            offers[:] = self._shorter(self._too_short)
+            return [one.bound for one in offers]
+
+        reservation = await self._ledger.reserve(
+            self._bound, self._model, self._key, shorter=bounds
+        )
+        self.shorter = offers[reservation.size - 1] if reservation.size else None
+        self._reservation = reservation
+
+    async def enter(self) -> None:
+        assert self._reservation is not None
+        await self._reservation.enter()
+
+    def settle(self, cost: Amount, *, is_sure: bool) -> None:
         self.on_the_wire = False
         if self._reservation is not None:
-            self._reservation.settle(cost)
+            self._reservation.settle(cost, is_sure=is_sure)
             self._reservation = None
 
     def charge(self) -> None:
         self.on_the_wire = False
         if self._reservation is not None:
-            self._reservation.charge_bound()
+            self._reservation.charge()
+            self._reservation = None
+
+    def discard(self, cost: Amount | None) -> None:
+        """The answer was cut off: it is paid, and the next one has to be longer."""
+        self.on_the_wire = False
+        if self.shorter is not None:
+            self._too_short = self.shorter.limit
+        if self._reservation is not None:
+            self._reservation.charge(cost)
             self._reservation = None
 
     def close(self) -> None:

@@ -3,13 +3,17 @@
 One completion: request → bytes → key → cache? → reservation → lane → HTTP → validation →
 cache commit → answer. From the bytes of an answer to its place in the cache there is no
 point at which a cancellation could lose it.
+
+Near a cap the answer's limit may be lowered. The key stays that of the request as configured:
+an answer that ended by itself below the lower limit is a sample of the same distribution, since
+the limit only cuts off; one that was cut off is never used, nor kept.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -19,7 +23,7 @@ import msgspec
 
 from tauasync.endpoint.answer import parse_answer
 from tauasync.endpoint.cache import AnswerCache
-from tauasync.endpoint.call import Caller, Errand
+from tauasync.endpoint.call import Caller, Errand, ShorterRequest
 from tauasync.endpoint.completion import (
     IDEMPOTENCY_HEADER,
     ORIGIN_HEADER,
@@ -32,6 +36,8 @@ from tauasync.endpoint.frame import Frame, Heads
 from tauasync.endpoint.history import EncodedHistory, Openings
 from tauasync.endpoint.http import Reply
 from tauasync.endpoint.keys import SAMPLED, framed_key, key_frame
+from tauasync.endpoint.ledger import Amount
+from tauasync.endpoint.lengths import AnswerLengths
 from tauasync.endpoint.price import Price
 from tauasync.endpoint.retry import CallClock
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec
@@ -109,6 +115,7 @@ class EndpointModel:
         self._heads = Heads()
         self._openings: Openings = {}
         self._answers: deque[int] = deque(maxlen=_REMEMBERED_ANSWERS)
+        self._lengths = AnswerLengths()
 
     @property
     def name(self) -> str:
@@ -136,6 +143,10 @@ class EndpointModel:
         if history.uncounted:
             history.count(self._counter.messages(history.uncounted))
         return PER_REQUEST + history.tokens + self._counter.tools(request.tools)
+
+    def remember_lengths(self, role: str, tokens: Iterable[int]) -> None:
+        """Take note of the answers of earlier sessions, the oldest first."""
+        self._lengths.extend(role, tokens)
 
     async def complete(self, request: ChatRequest, origin: Origin, *, order: int = 0) -> Completion:
         """Ask, or find the answer that was paid for before.
@@ -224,7 +235,14 @@ class EndpointModel:
         longest = max_answer_tokens(frame.settings)
 
         def read(reply: Reply, facts: Facts) -> Completion:
-            return self._read(reply, facts, prompt)
+            return self._read(reply, facts, prompt, frame.origin.role)
+
+        def is_cut(completion: Completion, limit: int) -> bool:
+            # One that just fills the limit is in doubt, so it is not used either.
+            cut = completion.finish_reason == "length" or completion.usage.completion >= limit
+            if cut:
+                self._lengths.add_cut(frame.origin.role, limit)
+            return cut
 
         async def commit(completion: Completion, clock: CallClock) -> Completion:
             mine = msgspec.structs.replace(
@@ -256,17 +274,44 @@ class EndpointModel:
                 url=self._url,
                 content=prepared.content(),
                 headers=self._headers_of(frame, key),
+                key=key,
                 tokens=prompt + (longest or max(self._answers, default=FIRST_GUESS_TOKENS)),
                 order=order,
-                bound=self._bound(prompt, longest),
+                bound=self._bound(prompt, self._longest(prompt, longest)),
                 read=read,
-                tokens_of=lambda completion: completion.usage.total,
-                cost_of=lambda completion: self._cost(completion.usage),
+                cost_of=self._used,
                 commit=commit,
+                shorter=self._shortening(prepared, prompt, longest),
+                is_sure=lambda completion: not completion.usage.estimated,
+                is_cut=is_cut,
             )
         )
 
-    def _read(self, reply: Reply, facts: Facts, prompt: int) -> Completion:
+    def _shortening(
+        self, prepared: _Prepared, prompt: int, longest: int | None
+    ) -> Callable[[int], Sequence[ShorterRequest]]:
+        """How a request would be sent with shorter answers; worked out only where it is asked."""
+        field = self.spec.profile.max_tokens_field
+
+        def request(limit: int) -> ShorterRequest:
+            return ShorterRequest(
+                limit=limit,
+                bound=self._bound(prompt, limit),
+                content=lambda: prepared.content({field: limit}),
+                # Not the same request to the endpoint, so not the same key to it either.
+                headers=self._headers_of(prepared.frame, f"{prepared.key}-{limit}"),
+            )
+
+        def shorter(too_short: int) -> Sequence[ShorterRequest]:
+            whole = self._longest(prompt, longest)
+            if whole is None or field in self.spec.profile.refused:
+                return ()
+            limits = self._lengths.limits(prepared.frame.origin.role, whole, too_short=too_short)
+            return [request(limit) for limit in limits]
+
+        return shorter
+
+    def _read(self, reply: Reply, facts: Facts, prompt: int, role: str) -> Completion:
         answer = parse_answer(
             headers=reply.headers,
             body=reply.body,
@@ -278,6 +323,7 @@ class EndpointModel:
             usage = Usage(prompt=prompt, completion=self._count_answer(completion), estimated=True)
             return msgspec.structs.replace(completion, usage=usage)
         self._answers.append(completion.usage.completion)
+        self._lengths.add(role, completion.usage.completion)
         if prompt:
             self._safety = max(self._safety, 1.05 * completion.usage.prompt / prompt)
         return completion
@@ -301,20 +347,30 @@ class EndpointModel:
     def _cost(self, usage: Usage) -> MicroUsd | None:
         return self.price.cost(usage) if self.price is not None else None
 
-    def _bound(self, prompt: int, longest: int | None) -> MicroUsd | None:
-        """The most one request can cost; None without a price, or without any bound on the answer.
+    def _used(self, completion: Completion) -> Amount:
+        usage = completion.usage
+        # Counts below zero, as broken endpoints report them, must not refill a cap.
+        tokens = max(0, usage.prompt) + max(0, usage.completion)
+        return Amount(micro_usd=self._cost(usage), tokens=tokens)
 
-        The answer is bounded by the parameters, else by what the context window leaves.
-        """
-        if self.price is None:
-            return None
+    def _longest(self, prompt: int, longest: int | None) -> int | None:
+        """The longest answer: by the parameters, else what the context window leaves."""
+        if longest is not None:
+            return longest
+        window = self.spec.context_window
+        if window is None and self.price is not None:
+            window = self.price.context_window
+        return None if window is None else max(1, window - prompt)
+
+    def _bound(self, prompt: int, longest: int | None) -> Amount:
+        """The most one request can use; without any bound on its answer that is not known."""
         prompt_bound = math.ceil(prompt * self._safety)
         if longest is None:
-            window = self.spec.context_window or self.price.context_window
-            if window is None:
-                return None
-            longest = max(1, window - prompt)
-        return self.price.bound(prompt_tokens=prompt_bound, completion_tokens=longest)
+            return Amount(micro_usd=None, tokens=prompt_bound)
+        micro_usd = None
+        if self.price is not None:
+            micro_usd = self.price.bound(prompt_tokens=prompt_bound, completion_tokens=longest)
+        return Amount(micro_usd=micro_usd, tokens=prompt_bound + longest)
 
 
 def _safety_of(model: str, counter: TokenCounter) -> float:

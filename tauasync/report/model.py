@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from tauasync.evaluator.verdict import CallCounts
+from tauasync.report.budget import Balance, CapState
 from tauasync.report.recall import ActionRecall
 
 REPORT_SCHEMA = 1
@@ -263,6 +264,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             and says nothing about any model.
         complete: whether every planned cell of every group is scored.
         paid: what the whole run has paid.
+        budget: what is spent of each cap, the run's first.
+        balance: cells played of those planned, by each dimension with more than one value.
         comparisons: each pair of groups that differ in the agent alone.
     """
 
@@ -275,6 +278,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     paid: Cost
     groups: tuple[Group, ...]
     comparisons: tuple[Comparison, ...] = ()
+    budget: tuple[CapState, ...] = ()
+    balance: Balance = {}
 
 
 def report_json(report: Report) -> dict[str, object]:

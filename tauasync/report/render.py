@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tauasync.evaluator.verdict import CallCounts
+from tauasync.report.budget import balance_lines, cap_line, is_worth_telling
 from tauasync.report.model import Counts, Group, Interval, Report, Tokens
 from tauasync.report.paired import FEWEST_DIFFERING
 from tauasync.report.recall import Share
@@ -53,6 +54,12 @@ def _head(report: Report) -> Iterator[RenderableType]:
         yield Text(f"complete: {state}, {paid}")
     else:
         yield Text(f"INCOMPLETE: {state}, {paid}", style="bold red")
+    for cap in report.budget:
+        if is_worth_telling(cap):
+            yield Text(plain(cap_line(cap)))
+    if not report.complete:
+        for line in balance_lines(report.balance):
+            yield Text(plain(line))
 
 
 def _results(report: Report) -> RenderableType:

@@ -10,6 +10,15 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tauasync.jsonio import dumps
+from tauasync.report.budget import (
+    Balance,
+    CapState,
+    balance,
+    balance_lines,
+    cap_line,
+    cap_states,
+    is_worth_telling,
+)
 from tauasync.report.model import Cost
 from tauasync.report.render import DRY_RUN
 from tauasync.report.tables import add_row, new_table
@@ -17,6 +26,7 @@ from tauasync.report.usage import cost
 from tauasync.report.words import duration, moment, one_line, plain, size, usd
 from tauasync.store.lock import at_work
 from tauasync.store.reader import RunReader
+from tauasync.store.records import CellStatus
 from tauasync.store.views import ErrorClass, EventRow, RunningCell
 
 LATEST_EVENTS = 12
@@ -33,6 +43,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         unscored: played cells without a final reward.
         running: episodes in progress, the oldest first.
         paid: so far, all attempts included.
+        budget: what is spent of each cap, the run's first.
+        balance: cells played of those planned, by each dimension with more than one value.
         owner: the process at work on it, None where there is none.
         log_bytes: size of the write-ahead log; it grows while some reader keeps a transaction
             open.
@@ -52,6 +64,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[EventRow, ...]
     log_bytes: int
     owner: str | None = None
+    budget: tuple[CapState, ...] = ()
+    balance: Balance = {}
 
 
 def status_of(reader: RunReader, *, now: float) -> Status:
@@ -78,6 +92,8 @@ def status_of(reader: RunReader, *, now: float) -> Status:
             errors=tuple(reader.errors()),
             events=tuple(reader.events(LATEST_EVENTS)),
             log_bytes=reader.log_bytes(),
+            budget=cap_states(run.manifest.config, reader.spending()),
+            balance=balance(reader.played_counts()),
             owner=None if owner is None else f"process {owner.pid} on {owner.host}",
         )
 
@@ -101,6 +117,12 @@ def _parts(status: Status) -> Iterator[RenderableType]:
     if status.unscored:
         yield Text(f"{status.unscored} played cells have no final reward yet")
     yield Text(f"paid so far {usd(status.paid)}")
+    for cap in status.budget:
+        if is_worth_telling(cap):
+            yield Text(plain(cap_line(cap)))
+    if status.cells[CellStatus.PLAYED] < status.planned:
+        for line in balance_lines(status.balance):
+            yield Text(plain(line))
     if status.log_bytes > _LARGE_LOG_BYTES:
         yield Text(
             f"! the write-ahead log has grown to {size(status.log_bytes)}: "

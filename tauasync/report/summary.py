@@ -10,6 +10,7 @@ from tauasync.evaluator.reward import succeeded
 from tauasync.evaluator.verdict import CallCounts, ScoreState
 from tauasync.report import usage as ledger
 from tauasync.report.breakdown import IDLE, TaskTally, breakdown, task_features
+from tauasync.report.budget import balance, cap_states
 from tauasync.report.interval import clopper_pearson
 from tauasync.report.model import (
     Baseline,
@@ -28,7 +29,14 @@ from tauasync.report.passk import pass_hat_ks
 from tauasync.report.recall import ActionRecall, action_recall, recall_shares
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
-from tauasync.store.views import PlannedCell, Played, RunInfo, UsageRow
+from tauasync.store.views import (
+    PlannedCell,
+    Played,
+    PlayedCount,
+    RunInfo,
+    Spending,
+    UsageRow,
+)
 from tauasync.types import Termination
 
 CONFIDENCE = 0.95
@@ -44,15 +52,30 @@ Key: TypeAlias = tuple[str, str, str, str, str, str | None]
 def report_of(reader: RunReader) -> Report:
     """The report of a run as it stands, from one consistent look at it."""
     with reader.snapshot():
-        return summarise(reader.run(), reader.planned(), reader.usage())
+        return summarise(
+            reader.run(),
+            reader.planned(),
+            reader.usage(),
+            spending=reader.spending(),
+            played=reader.played_counts(),
+        )
 
 
-def summarise(run: RunInfo, cells: Iterable[PlannedCell], usage: Iterable[UsageRow]) -> Report:
+def summarise(
+    run: RunInfo,
+    cells: Iterable[PlannedCell],
+    usage: Iterable[UsageRow],
+    *,
+    spending: Iterable[Spending] = (),
+    played: Iterable[PlayedCount] = (),
+) -> Report:
     """Add up a run.
 
     Args:
         cells: every planned cell once.
         usage: sums of completions by group.
+        spending: what was spent, by model.
+        played: how much of the grid is played.
     """
     tallies: dict[Key, _Tally] = {}
     for planned in cells:
@@ -85,6 +108,8 @@ def summarise(run: RunInfo, cells: Iterable[PlannedCell], usage: Iterable[UsageR
         paid=ledger.paid(row for rows in completions.values() for row in rows),
         groups=groups,
         comparisons=compare_agents(tuple(zip(groups, rates, strict=True)), confidence=CONFIDENCE),
+        budget=cap_states(manifest.config, spending),
+        balance=balance(played),
     )
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tauasync.errors import (
-    BudgetExhausted,
     ContentFiltered,
     ContextOverflow,
     EndpointError,
@@ -29,17 +28,12 @@ class Broken:
 
     Attributes:
         endpoint: where it lives, by its name in the configuration.
-        error: why: an `EndpointUnusable`, or a `BudgetExhausted` of this model's own cap.
+        error: why.
     """
 
     model: str
     endpoint: str
-    error: TauasyncError
-
-    @property
-    def is_budget(self) -> bool:
-        """Whether it is only its money that has run out."""
-        return isinstance(self.error, BudgetExhausted)
+    error: EndpointUnusable
 
 
 class Breakers:
@@ -60,7 +54,7 @@ class Breakers:
         self._in_a_row: dict[str, int] = {}
         self.broken: dict[str, Broken] = {}
 
-    def is_broken(self, model: str) -> bool:
+    def is_closed(self, model: str) -> bool:
         """Whether a model is given up."""
         return model in self.broken
 
@@ -68,7 +62,7 @@ class Breakers:
         """Called before a model is asked.
 
         Raises:
-            EndpointUnusable, BudgetExhausted: it is given up.
+            EndpointUnusable: it is given up.
         """
         if self.broken and (found := self.broken.get(model)) is not None:
             raise copy_of(found.error)
@@ -80,10 +74,7 @@ class Breakers:
 
     def failed(self, model: str, error: TauasyncError) -> None:
         """A call of the model failed for good."""
-        if isinstance(error, BudgetExhausted):
-            if error.model is not None:
-                self._open(model, error)
-        elif isinstance(error, EndpointUnusable):
+        if isinstance(error, EndpointUnusable):
             self._open(model, error)
         elif isinstance(error, EndpointError) and not isinstance(
             error, ContextOverflow | ContentFiltered
@@ -105,7 +96,7 @@ class Breakers:
                 ),
             )
 
-    def _open(self, model: str, error: TauasyncError) -> None:
+    def _open(self, model: str, error: EndpointUnusable) -> None:
         if model in self.broken:
             return
         found = Broken(model=model, endpoint=self._endpoint_of(model), error=error)
@@ -113,17 +104,13 @@ class Breakers:
         self._on_broken(found)
 
 
-def copy_of(error: TauasyncError) -> TauasyncError:
+def copy_of(error: EndpointUnusable) -> EndpointUnusable:
     """A fresh one: one exception raised in many tasks would gather all their tracebacks."""
-    if isinstance(error, EndpointError):
-        return type(error)(
-            error.message,
-            endpoint=error.endpoint,
-            model=error.model,
-            status=error.status,
-            request_id=error.request_id,
-            body=error.body,
-        )
-    if isinstance(error, BudgetExhausted):
-        return type(error)(str(error), model=error.model)
-    return type(error)(*error.args)
+    return type(error)(
+        error.message,
+        endpoint=error.endpoint,
+        model=error.model,
+        status=error.status,
+        request_id=error.request_id,
+        body=error.body,
+    )

@@ -22,7 +22,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tauasync.grid.cell import Cell
-from tauasync.scheduler.breaker import Breakers
 from tauasync.scheduler.control import RunControl
 from tauasync.scheduler.shares import Target, share_out
 from tauasync.scheduler.ticket import Ticket
@@ -83,6 +82,14 @@ class Lanes(Protocol):
         ...
 
 
+class Closed(Protocol):
+    """Which models no new episode may need."""
+
+    def is_closed(self, model: str) -> bool:
+        """Whether a model is given up, or its money spent."""
+        ...
+
+
 Q = TypeVar("Q", bound=QueuedCell)
 
 
@@ -123,6 +130,7 @@ class Queue(Generic[Q]):
     Args:
         lines: in order of play.
         play: plays one cell to a recorded outcome; what it raises all the same ends the run.
+        closed: models whose cells are not begun; they stay open.
         needs: models that a cell needs beside those of its line.
         is_busy: whether this process is short of CPU time: more open episodes would not help.
         ceiling: episodes open at once, at most.
@@ -134,7 +142,7 @@ class Queue(Generic[Q]):
         play: Callable[[Q, Ticket], Awaitable[None]],
         *,
         lanes: Lanes,
-        breakers: Breakers,
+        closed: Closed,
         control: RunControl,
         needs: Callable[[Cell], Sequence[str]] = lambda _: (),
         is_busy: Callable[[], bool] = lambda: False,
@@ -143,7 +151,7 @@ class Queue(Generic[Q]):
         self._lines = list(lines)
         self._play = play
         self._view = lanes
-        self._breakers = breakers
+        self._closed = closed
         self._control = control
         self._needs = needs
         self._is_busy = is_busy
@@ -194,10 +202,10 @@ class Queue(Generic[Q]):
         ]
 
     def _is_given_up(self, line: Line[Q]) -> bool:
-        return any(self._breakers.is_broken(model) for model in line.needs)
+        return any(self._closed.is_closed(model) for model in line.needs)
 
     def _can_be_played(self, queued: QueuedCell) -> bool:
-        return not any(self._breakers.is_broken(model) for model in self._needs(queued.cell))
+        return not any(self._closed.is_closed(model) for model in self._needs(queued.cell))
 
     def _next(self) -> Line[Q] | None:
         """The line that opens the next episode; None where none may now."""

@@ -102,10 +102,44 @@ PAID = (
     "SELECT coalesce(sum(cost_microusd), 0) AS paid, count(*) - count(cost_microusd) AS unpriced"
     f" FROM completion WHERE {_PAID_HERE}"
 )
-CHARGED = (
-    "SELECT coalesce(sum(json_extract(data, '$.charged_at_bound_microusd')), 0) AS charged"
-    " FROM event WHERE kind = 'sweep_ended'"
+_COMPLETIONS_BY_MODEL = (
+    "SELECT model, coalesce(sum(cost_microusd), 0) AS paid,"
+    " sum(max(prompt_tokens, 0) + max(completion_tokens, 0)) AS paid_tokens,"
+    " count(*) - count(cost_microusd) AS unpriced, 0 AS charged, 0 AS charged_tokens,"
+    f" 0 AS open, 0 AS open_tokens FROM completion WHERE {_PAID_HERE} GROUP BY model"
 )
+_RESERVATIONS_BY_MODEL = (
+    "SELECT model, 0 AS paid, 0 AS paid_tokens, 0 AS unpriced,"
+    " coalesce(sum(microusd) FILTER (WHERE state = 'charged'), 0) AS charged,"
+    " coalesce(sum(tokens) FILTER (WHERE state = 'charged'), 0) AS charged_tokens,"
+    " coalesce(sum(microusd) FILTER (WHERE state = 'open'), 0) AS open,"
+    " coalesce(sum(tokens) FILTER (WHERE state = 'open'), 0) AS open_tokens"
+    " FROM reservation GROUP BY model"
+)
+SPENDING = (
+    "SELECT model, sum(paid) AS paid, sum(paid_tokens) AS paid_tokens, sum(unpriced) AS unpriced,"
+    " sum(charged) AS charged, sum(charged_tokens) AS charged_tokens, sum(open) AS open,"
+    f" sum(open_tokens) AS open_tokens FROM ({_COMPLETIONS_BY_MODEL}"
+    f" UNION ALL {_RESERVATIONS_BY_MODEL}) GROUP BY model ORDER BY model"
+)
+OPEN_RESERVATIONS = (
+    "SELECT id, key, model, microusd, tokens, EXISTS (SELECT 1 FROM completion"
+    " WHERE completion.key = reservation.key AND completion.paid) AS recorded"
+    " FROM reservation WHERE state = 'open' ORDER BY id"
+)
+UNPRICED = (
+    "SELECT model, prompt_tokens, cached_tokens, cache_write_tokens, completion_tokens,"
+    f" reasoning_tokens, estimated FROM completion WHERE cost_microusd IS NULL AND {_PAID_HERE}"
+)
+ANSWER_LENGTHS = (
+    "SELECT model, role, completion_tokens FROM completion WHERE NOT estimated"
+    " ORDER BY id DESC LIMIT ?"
+)
+PLAYED_COUNTS = (
+    "SELECT agent, mode, policy, retriever, trial, count(*) AS planned,"
+    " sum(status = 'played') AS played FROM cell GROUP BY 1, 2, 3, 4, 5 ORDER BY 5, 1, 2, 3, 4"
+)
+LAST_EVENT = "SELECT id, at, kind, cell_id, data FROM event WHERE kind = ? ORDER BY id DESC LIMIT 1"
 ERRORS = (
     "SELECT coalesce(json_extract(error, '$[0].kind'), '?') AS kind, outcome,"
     " count(*) AS episodes, max(id) AS id, cell_id, error FROM episode"

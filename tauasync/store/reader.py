@@ -34,14 +34,18 @@ from tauasync.store.rows import (
     sound,
     verdict_from,
 )
-from tauasync.store.schema import SCHEMA_VERSION
+from tauasync.store.schema import RESERVATIONS_SINCE, SCHEMA_VERSION
 from tauasync.store.view_rows import (
     attempt_from,
     error_class_from,
     event_from,
     ledger_from,
     planned_from,
+    played_count_from,
+    reservation_from,
     running_from,
+    spending_from,
+    unpriced_from,
     usage_from,
 )
 from tauasync.store.views import (
@@ -52,13 +56,16 @@ from tauasync.store.views import (
     LedgerRow,
     OpenCell,
     OpenLine,
+    OpenReservation,
     PlannedCell,
+    PlayedCount,
     RunInfo,
     RunningCell,
+    Spending,
     TimedItem,
     UsageRow,
 )
-from tauasync.types import MicroUsd, Termination, Transcript
+from tauasync.types import MicroUsd, Termination, Transcript, Usage
 
 T = TypeVar("T")
 
@@ -253,9 +260,44 @@ class RunReader:
         row = self._one(queries.PAID)
         return int(row["paid"]), int(row["unpriced"])
 
-    def charged_at_bound(self) -> MicroUsd:
-        """What earlier sessions set against the budget for requests without a usable answer."""
-        return int(self._one(queries.CHARGED)["charged"])
+    def spending(self) -> list[Spending]:
+        """What the run has spent, by model."""
+        if self.schema < RESERVATIONS_SINCE:
+            return []
+        return list(self._made("spending on", spending_from, queries.SPENDING))
+
+    def played_counts(self) -> list[PlayedCount]:
+        """How much of the grid is played, by agent, mode, policy, retriever and trial."""
+        return list(self._made("cells of", played_count_from, queries.PLAYED_COUNTS))
+
+    def open_reservations(self) -> list[OpenReservation]:
+        """Requests of unknown fate, the oldest first."""
+        if self.schema < RESERVATIONS_SINCE:
+            return []
+        return list(self._made("reservation", reservation_from, queries.OPEN_RESERVATIONS))
+
+    def last_reservation(self) -> int:
+        """The highest number of a reservation; 0 without any."""
+        return int(self._one("SELECT coalesce(max(id), 0) FROM reservation")[0])
+
+    def unpriced(self) -> Iterator[tuple[str, Usage]]:
+        """Model and usage of each paid completion without a known price."""
+        return self._made("completion of", unpriced_from, queries.UNPRICED)
+
+    def answer_lengths(self, last: int) -> dict[tuple[str, str], list[int]]:
+        """(model, role) -> tokens of its latest answers, the oldest first.
+
+        Args:
+            last: how many completions are looked at, of all models together.
+        """
+        found: dict[tuple[str, str], list[int]] = {}
+        for row in self._rows(queries.ANSWER_LENGTHS, (last,)):
+            found.setdefault((row["model"], row["role"]), []).append(row["completion_tokens"])
+        return {key: lengths[::-1] for key, lengths in found.items()}
+
+    def last_event(self, kind: str) -> EventRow | None:
+        """The latest event of a kind, None where there was none."""
+        return next(self._made("event", event_from, queries.LAST_EVENT, (kind,)), None)
 
     def errors(self) -> list[ErrorClass]:
         """Attempts that left their cell open, by kind of their first error."""

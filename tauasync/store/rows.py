@@ -42,6 +42,17 @@ INSERT_COMPLETION = (
     " attempts, latency_s, finish_reason, at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+ENTER_RESERVATION = (
+    "INSERT INTO reservation (id, key, model, microusd, tokens, state, at)"
+    " VALUES (?, ?, ?, ?, ?, 'open', ?)"
+)
+AMEND_RESERVATION = "UPDATE reservation SET microusd = ?, tokens = ? WHERE id = ?"
+CHARGE_RESERVATION = (
+    "INSERT INTO reservation (id, key, model, microusd, tokens, state, at)"
+    " VALUES (?, ?, ?, ?, ?, 'charged', ?) ON CONFLICT (id) DO UPDATE SET"
+    " microusd = excluded.microusd, tokens = excluded.tokens, state = 'charged'"
+)
+DROP_RESERVATION = "DELETE FROM reservation WHERE id = ?"
 INSERT_EVENT = "INSERT INTO event (at, kind, cell_id, data) VALUES (?, ?, ?, ?)"
 INSERT_RUN = (
     "INSERT INTO run (id, run_id, name, created_at, tauasync_version, config, fingerprint,"
@@ -220,13 +231,13 @@ def completion_row(row: CompletionRow, at: float) -> Row:
         _text(row.system_fingerprint),
         _text(row.request_id),
         row.key,
-        _integer(usage.prompt),
-        _integer(usage.cached),
-        _integer(usage.cache_write),
-        _integer(usage.completion),
-        _integer(usage.reasoning),
+        stored_integer(usage.prompt),
+        stored_integer(usage.cached),
+        stored_integer(usage.cache_write),
+        stored_integer(usage.completion),
+        stored_integer(usage.reasoning),
         int(usage.estimated),
-        None if row.cost is None else _integer(row.cost),
+        None if row.cost is None else stored_integer(row.cost),
         int(row.from_cache),
         int(row.paid or not row.from_cache),
         row.attempts,
@@ -287,5 +298,6 @@ def _text(text: str | None) -> str | None:
     return None if text is None else clean_text(text)
 
 
-def _integer(value: int) -> int:
+def stored_integer(value: int) -> int:
+    """A number that a column takes."""
     return max(-MAX_INTEGER, min(MAX_INTEGER, value))

@@ -24,6 +24,7 @@ from tauasync.jsonio import Json, clean_text
 from tauasync.store import rows
 from tauasync.store.failures import storage_error
 from tauasync.store.files import recognise
+from tauasync.store.journal import Journal
 from tauasync.store.lock import RunLock
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CompletionRow, EpisodeEnd, Manifest, Outcome
@@ -60,10 +61,13 @@ class RunStore:
         *,
         manifest: Manifest,
         first_episode: int,
+        first_reservation: int,
         taken_back: int,
         clock: Callable[[], float],
     ) -> None:
         self.path = path
+        self.journal = Journal(writer, first_number=first_reservation, clock=clock)
+        """Of reservations."""
         self.manifest = manifest
         self.taken_back = taken_back
         """Cells that a dead process had left running, now open again."""
@@ -128,13 +132,14 @@ class RunStore:
     async def _owned(
         cls, path: Path, *, taken_back: int, clock: Callable[[], float]
     ) -> AsyncIterator[RunStore]:
-        manifest, last_episode = await to_thread.run_sync(_known, path)
+        manifest, last_episode, last_reservation = await to_thread.run_sync(_known, path)
         async with writing(path) as writer:
             store = cls(
                 path,
                 writer,
                 manifest=manifest,
                 first_episode=last_episode + 1,
+                first_reservation=last_reservation + 1,
                 taken_back=taken_back,
                 clock=clock,
             )
@@ -320,9 +325,9 @@ class RunStore:
         return await to_thread.run_sync(ask)
 
 
-def _known(path: Path) -> tuple[Manifest, int]:
+def _known(path: Path) -> tuple[Manifest, int, int]:
     with RunReader(path) as reader:
-        return reader.manifest(), reader.last_episode()
+        return reader.manifest(), reader.last_episode(), reader.last_reservation()
 
 
 def _session(taken_back: int) -> dict[str, Json]:

@@ -158,8 +158,37 @@ CREATE TABLE event (
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1,)
+_RESERVATION = """
+CREATE TABLE reservation (
+  -- Money beside the completions: what is set aside for requests whose fate is not known, and
+  -- what may have been billed without an answer to show for it. Spent so far is what completions
+  -- have cost plus every row here.
+  id INTEGER PRIMARY KEY, -- grows with time
+  key TEXT NOT NULL, -- key of the request in the response cache; empty where it is not known
+  model TEXT NOT NULL, -- the model asked, by its name in the configuration; empty where not known
+  microusd INTEGER, -- the most it can cost, millionths of a US dollar; NULL without a price
+  tokens INTEGER NOT NULL, -- the most it can use, in and out together
+  state TEXT NOT NULL -- open: its completion may still come; charged: spent for good
+    CHECK (state IN ('open', 'charged')),
+  at REAL NOT NULL -- seconds since 1970-01-01 UTC
+);
+CREATE INDEX reservation_by_key ON reservation (key) WHERE state = 'open';
+CREATE TRIGGER completion_takes_the_place_of_its_reservation
+AFTER INSERT ON completion WHEN NEW.paid
+BEGIN
+  DELETE FROM reservation WHERE id =
+    (SELECT max(id) FROM reservation WHERE key = NEW.key AND state = 'open');
+END;
+INSERT INTO reservation (key, model, microusd, tokens, state, at)
+  SELECT '', '', json_extract(data, '$.charged_at_bound_microusd'), 0, 'charged', at
+  FROM event WHERE kind = 'sweep_ended' AND json_extract(data, '$.charged_at_bound_microusd') > 0;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _RESERVATION)
 """Script i brings a database from version i to version i + 1."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
 """The `PRAGMA user_version` of a file this version writes."""
+
+RESERVATIONS_SINCE = 2
+"""The version that has the table `reservation`."""

@@ -16,9 +16,12 @@ from tauasync.store.views import (
     ErrorClass,
     EventRow,
     LedgerRow,
+    OpenReservation,
     PlannedCell,
     Played,
+    PlayedCount,
     RunningCell,
+    Spending,
     UsageRow,
 )
 from tauasync.types import Mode, Termination, Usage
@@ -104,6 +107,36 @@ def usage_from(row: sqlite3.Row) -> UsageRow:
         usage=_usage(row),
         latency_s=row["latency_s"],
     )
+
+
+@checked
+def spending_from(row: sqlite3.Row) -> Spending:
+    """A row of `queries.SPENDING`."""
+    return Spending(**{name: row[name] for name in Spending.__struct_fields__})
+
+
+@checked
+def played_count_from(row: sqlite3.Row) -> PlayedCount:
+    """A row of `queries.PLAYED_COUNTS`."""
+    return PlayedCount(**{name: row[name] for name in PlayedCount.__struct_fields__})
+
+
+@checked
+def reservation_from(row: sqlite3.Row) -> OpenReservation:
+    """A row of `queries.OPEN_RESERVATIONS`."""
+    return OpenReservation(
+        number=row["id"],
+        key=row["key"],
+        model=row["model"],
+        micro_usd=row["microusd"],
+        tokens=row["tokens"],
+        recorded=bool(row["recorded"]),
+    )
+
+
+def unpriced_from(row: sqlite3.Row) -> tuple[str, Usage]:
+    """A row of `queries.UNPRICED`."""
+    return str(row["model"]), _usage(row)
 
 
 @checked

@@ -207,6 +207,65 @@ class TimedItem(msgspec.Struct, frozen=True, kw_only=True):
     item: TranscriptItem
 
 
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run has spent on one model.
+
+    Attributes:
+        model: its name in the configuration; empty for charges older than that record.
+        paid, paid_tokens: for the completions it has, as far as their prices are known.
+        unpriced: completions without a known price.
+        charged, charged_tokens: for requests that may have been billed without one.
+        open, open_tokens: the most that requests of unknown fate can come to.
+    """
+
+    model: str
+    paid: MicroUsd = 0
+    paid_tokens: int = 0
+    unpriced: int = 0
+    charged: MicroUsd = 0
+    charged_tokens: int = 0
+    open: MicroUsd = 0
+    open_tokens: int = 0
+
+    @property
+    def total(self) -> MicroUsd:
+        """All of it, micro-dollars."""
+        return self.paid + self.charged + self.open
+
+    @property
+    def total_tokens(self) -> int:
+        """All of it, tokens."""
+        return self.paid_tokens + self.charged_tokens + self.open_tokens
+
+
+class PlayedCount(msgspec.Struct, frozen=True, kw_only=True):
+    """Planned cells that are alike but for task, domain and user, and those that are played."""
+
+    agent: str
+    mode: str
+    policy: str
+    retriever: str | None
+    trial: int
+    planned: int
+    played: int
+
+
+class OpenReservation(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of unknown fate.
+
+    Attributes:
+        micro_usd, tokens: the most it can come to.
+        recorded: whether the run has a paid completion under its key, of an earlier request.
+    """
+
+    number: int
+    key: str
+    model: str
+    micro_usd: MicroUsd | None
+    tokens: int
+    recorded: bool
+
+
 class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
     """A completion as `show` needs it."""
 

@@ -7,6 +7,8 @@ Guarantees:
 * A transaction begins and ends inside the writer's own task. Cancelling whoever waits for
   one neither stops it nor leaves it open.
 * A statement that SQLite refuses fails alone; the rest of its batch is written.
+* Entries of the journal of reservations come before the rest of their batch; whoever makes one
+  never waits for room in the queue, so that batches hold them in the order of the calls.
 * After the disk failed, every later call fails at once: nothing may follow what was lost.
 * Closing writes what is queued and always ends, whatever is cancelled meanwhile.
 """
@@ -16,9 +18,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
@@ -85,7 +89,20 @@ class Change:
     needs: int | None = None
 
 
-Write: TypeAlias = Append | Change
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the journal of reservations.
+
+    Attributes:
+        done: where somebody waits for it.
+    """
+
+    sql: str
+    row: Row
+    done: asyncio.Future[None] | None = None
+
+
+Write: TypeAlias = Append | Change | Entry
 
 
 class _Refused(Exception):
@@ -126,11 +143,36 @@ class Writer:
         await self._submit(Change(tuple(statements), done, needs))
         await done
 
-    async def _submit(self, write: Write) -> None:
+    def enter(self, sql: str, row: Row) -> asyncio.Future[None]:
+        """Queue a row of the journal, at once; the future ends with its commit.
+
+        Raises:
+            StorageError: an earlier write was lost, or the store is closed.
+        """
+        self._check()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait(Entry(sql, row, done))
+        if self._ended:
+            self._drop_leftovers()
+        return done
+
+    def note(self, sql: str, row: Row) -> None:
+        """Queue a change of the journal that nobody waits for.
+
+        Nothing is raised: what cannot be noted leaves the reservation as the file has it, which
+        is never less than what was spent.
+        """
+        if self._failure is None and not self._ended:
+            self._queue.put_nowait(Entry(sql, row))
+
+    def _check(self) -> None:
         if self._failure is not None:
             raise _again(self._failure)
         if self._closed:
             raise StorageError(f"{self._path}: the store is closed")
+
+    async def _submit(self, write: Append | Change) -> None:
+        self._check()
         await self._room.acquire()
         self._queue.put_nowait(write)
         if self._ended:
@@ -161,7 +203,7 @@ class Writer:
         batch = [first]
         try:
             # Whoever waits for a commit gets it at once; meanwhile the next batch fills by itself.
-            urgent = isinstance(first, Change)
+            urgent = _is_urgent(first)
             with suppress(TimeoutError):
                 async with asyncio.timeout(BATCH_WINDOW_S):
                     while len(batch) < BATCH_LIMIT and not (urgent and self._queue.empty()):
@@ -169,11 +211,12 @@ class Writer:
                         if item is None:
                             return batch, True
                         batch.append(item)
-                        urgent = urgent or isinstance(item, Change)
+                        urgent = urgent or _is_urgent(item)
             return batch, False
         finally:
-            for _ in batch:
-                self._room.release()
+            for write in batch:
+                if not isinstance(write, Entry):
+                    self._room.release()
 
     async def _write(self, batch: list[Write]) -> None:
         if not batch:
@@ -195,7 +238,7 @@ class Writer:
                 self._reject(batch, RunFileError(f"{self._path}: {error}"))
             return
         for write in batch:
-            if isinstance(write, Change) and not write.done.done():
+            if not isinstance(write, Append) and write.done and not write.done.done():
                 write.done.set_result(None)
 
     async def _transaction(self, batch: list[Write]) -> None:
@@ -204,7 +247,7 @@ class Writer:
         try:
             # Rows that only add commute with the changes, once references are checked at COMMIT.
             await db.execute_fetchall("PRAGMA defer_foreign_keys = ON")
-            for sql, rows in _by_table(batch).items():
+            for sql, rows in (*_journal(batch), *_by_table(batch).items()):
                 await db.executemany(sql, rows)
             for write in batch:
                 if isinstance(write, Change):
@@ -232,7 +275,7 @@ class Writer:
             if isinstance(write, Append):
                 if write.owner is not None:
                     self._lost.setdefault(write.owner, str(error))
-            elif not write.done.done():
+            elif write.done is not None and not write.done.done():
                 write.done.set_exception(_again(error))
 
     def _drop_leftovers(self) -> None:
@@ -240,7 +283,8 @@ class Writer:
         while not self._queue.empty():
             write = self._queue.get_nowait()
             if write is not None:
-                self._room.release()
+                if not isinstance(write, Entry):
+                    self._room.release()
                 self._reject([write], closed)
 
 
@@ -294,6 +338,19 @@ async def _close(connection: aiosqlite.Connection) -> None:
         await connection.execute_fetchall("PRAGMA journal_mode = DELETE")
     with suppress(sqlite3.Error):
         await connection.close()
+
+
+def _is_urgent(write: Write) -> bool:
+    """Whether somebody waits for it."""
+    return not isinstance(write, Append) and write.done is not None
+
+
+def _journal(batch: list[Write]) -> Iterator[tuple[str, list[Row]]]:
+    """Entries by kind: what is entered, then what became of it."""
+    entries = [write for write in batch if isinstance(write, Entry)]
+    entries.sort(key=lambda entry: (entry.done is None, entry.sql))
+    for sql, alike in groupby(entries, key=attrgetter("sql")):
+        yield sql, [entry.row for entry in alike]
 
 
 def _by_table(batch: list[Write]) -> dict[str, list[Row]]:

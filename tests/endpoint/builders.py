@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,10 @@ TOOL = ToolSpec(
     },
 )
 
-Handler = Callable[[httpx.Request], httpx.Response]
+Handler = (
+    Callable[[httpx.Request], httpx.Response]
+    | Callable[[httpx.Request], Coroutine[None, None, httpx.Response]]
+)
 
 
 def request(*texts: str, tools: tuple[ToolSpec, ...] = (TOOL,), **changes: Any) -> ChatRequest:

@@ -18,7 +18,13 @@ from tauasync.endpoint.cache import ResponseCache
 from tauasync.endpoint.client import Endpoint
 from tauasync.endpoint.completion import ModelClient, Origin
 from tauasync.endpoint.keys import sampled_key
-from tauasync.endpoint.ledger import Reservation, Unlimited
+from tauasync.endpoint.ledger import (
+    Amount,
+    Reservation,
+    Shorter,
+    Unlimited,
+    nothing_shorter,
+)
 from tauasync.endpoint.wire import build_body
 from tests.endpoint.builders import (
     KEY,
@@ -274,9 +280,11 @@ class Bounds(Unlimited):
         super().__init__()
         self.asked: list[int | None] = []
 
-    async def reserve(self, amount: int | None, model: str) -> Reservation:
-        self.asked.append(amount)
-        return await super().reserve(amount, model)
+    async def reserve(
+        self, bound: Amount, model: str, key: str, *, shorter: Shorter = nothing_shorter
+    ) -> Reservation:
+        self.asked.append(bound.micro_usd)
+        return await super().reserve(bound, model, key, shorter=shorter)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +324,9 @@ async def test_a_bill_beyond_the_safety_raises_the_next_bound() -> None:
 class Empty(Unlimited):
     """Has nothing left."""
 
-    async def reserve(self, amount: int | None, model: str) -> Reservation:
+    async def reserve(
+        self, bound: Amount, model: str, key: str, *, shorter: Shorter = nothing_shorter
+    ) -> Reservation:
         raise errors.BudgetExhausted("the cap is reached")
 
 

@@ -134,3 +134,46 @@ def test_a_dearer_service_tier_is_priced_as_such() -> None:
     assert plain is not None
     assert priority is not None
     assert priority.tiers[0].output > plain.tiers[0].output
+
+
+_RATE = st.integers(0, 50_000_000)
+_TIERS = st.lists(
+    st.tuples(st.integers(1, 400), _RATE, _RATE, _RATE, _RATE), min_size=0, max_size=3
+)
+
+
+@given(
+    tiers=_TIERS,
+    prompt=st.integers(0, 500),
+    below=st.floats(0, 1),
+    cached=st.floats(0, 1),
+    written=st.floats(0, 1),
+    completion=st.integers(0, 500),
+)
+def test_no_smaller_prompt_costs_more_than_the_bound_whatever_tiers_and_caches_there_are(
+    *,
+    tiers: list[tuple[int, int, int, int, int]],
+    prompt: int,
+    below: float,
+    cached: float,
+    written: float,
+    completion: int,
+) -> None:
+    """Neither a cheaper higher tier nor a dear cache write can make a bill exceed its bound."""
+    starts = sorted({start: rates for start, *rates in [(0, 7, 3, 9, 11), *tiers]}.items())
+    price = Price(
+        tiers=tuple(
+            Tier(above=start, input=one, cached_input=two, cache_write=three, output=four)
+            for start, (one, two, three, four) in starts
+        ),
+        source="test",
+    )
+    real = int(prompt * below)
+    hit = int(real * cached)
+    usage = Usage(
+        prompt=real,
+        cached=hit,
+        cache_write=int((real - hit) * written),
+        completion=int(completion * below),
+    )
+    assert price.cost(usage) <= price.bound(prompt_tokens=prompt, completion_tokens=completion)

@@ -55,7 +55,7 @@ def play(
     """Open an endpoint in front of a server on a virtual clock, and act (by default: ask once)."""
 
     async def main() -> Any:
-        async with endpoint(server.handle, **changes) as opened:  # type: ignore[arg-type]
+        async with endpoint(server.handle, **changes) as opened:
             if act is None:
                 return await opened.model("agent").complete(request(), origin())
             return await act(opened)
@@ -285,7 +285,7 @@ def test_a_model_that_is_throttled_does_not_hold_another_back() -> None:
 
     async def main() -> float:
         pair = (model(), model(name="user", model="user-sim"))
-        async with endpoint(handle, *pair, max_in_flight=4) as opened:  # type: ignore[arg-type]
+        async with endpoint(handle, *pair, max_in_flight=4) as opened:
 
             async def user() -> None:
                 with pytest.raises(errors.RateLimited):
@@ -351,7 +351,7 @@ def test_a_breaker_concerns_one_model() -> None:
 
     async def main() -> None:
         pair = (model(), model(name="user", model="gone"))
-        async with endpoint(handle, *pair) as opened:  # type: ignore[arg-type]
+        async with endpoint(handle, *pair) as opened:
             with pytest.raises(errors.ModelNotFound):
                 await opened.model("user").complete(request(), origin())
             assert (await opened.model("agent").complete(request(), origin())).content == "hi"

@@ -12,7 +12,6 @@ from tauasync.errors import (
     ContextOverflow,
     EndpointUnusable,
     ServerError,
-    TauasyncError,
 )
 from tauasync.scheduler.breaker import FAILURES_IN_A_ROW, Breakers, Broken
 
@@ -44,14 +43,8 @@ def test_a_model_is_given_up_after_so_many_failures_with_no_answer_between(
         assert made.broken.keys() == expected
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        AuthenticationFailed("wrong key", endpoint="lane", model="one", status=401),
-        BudgetExhausted("its cap is reached", model="one"),
-    ],
-)
-def test_what_nothing_mends_opens_it_at_once_and_tells_once(error: TauasyncError) -> None:
+def test_what_nothing_mends_opens_it_at_once_and_tells_once() -> None:
+    error = AuthenticationFailed("wrong key", endpoint="lane", model="one", status=401)
     told: list[Broken] = []
     made = breakers(told)
     for _ in range(3):
@@ -64,11 +57,12 @@ def test_what_nothing_mends_opens_it_at_once_and_tells_once(error: TauasyncError
     made.check("other")
 
 
-def test_results_and_the_runs_own_budget_break_no_model() -> None:
+def test_results_and_spent_caps_break_no_model() -> None:
     made = breakers()
     for _ in range(2 * FAILURES_IN_A_ROW):
         made.failed("one", ContextOverflow("too long", endpoint="lane", model="one"))
         made.failed("one", BudgetExhausted("the run's cap is reached"))
+        made.failed("one", BudgetExhausted("its own cap is reached", model="one"))
     assert not made.broken
 
 

@@ -150,7 +150,7 @@ def queue_of(
         list(made.values()),
         world.play,
         lanes=View(world),
-        breakers=breakers or Breakers(world.lane_of.__getitem__),
+        closed=breakers or Breakers(world.lane_of.__getitem__),
         control=control or RunControl(),
         needs=needs,
         ceiling=ceiling,
