@@ -1,0 +1,113 @@
+"""How each endpoint is doing: its lane now, and its rates over the last minute."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import msgspec
+
+from tauasync.endpoint.call import Counters
+from tauasync.endpoint.client import EndpointStatistics
+from tauasync.endpoint.lane import LaneLimits
+
+SPAN_S = 60.0
+"""Seconds that rates are measured over."""
+
+
+class LanePulse(msgspec.Struct, frozen=True, kw_only=True):
+    """One endpoint at one moment.
+
+    Attributes:
+        endpoint: its name in the configuration.
+        in_flight: requests on the wire.
+        max_in_flight: how many there may be.
+        waiting: calls that wait for a slot, a window or the end of a pause.
+        requests_per_min, tokens_per_min: the limits in force; None where there is none.
+        requests_last_min, tokens_last_min: what counts against them.
+        answered, refused: usable answers and answers with status 429 since the endpoint was
+            opened.
+        answers_per_s, tokens_per_s: usable answers, and tokens in and out, over the last minute.
+        refused_share: 429s among the answers of the last minute; None without any answer.
+        paused_s: model -> seconds until the end of its pause.
+    """
+
+    endpoint: str
+    in_flight: int
+    max_in_flight: int
+    waiting: int
+    requests_per_min: float | None = None
+    tokens_per_min: float | None = None
+    requests_last_min: float | None = None
+    tokens_last_min: float | None = None
+    answered: int = 0
+    refused: int = 0
+    answers_per_s: float = 0.0
+    tokens_per_s: float = 0.0
+    refused_share: float | None = None
+    paused_s: dict[str, float] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What happened a second, over the last minute."""
+
+    answers_per_s: float
+    tokens_per_s: float
+    refused_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    at_s: float
+    answered: int
+    refused: int
+    tokens: int
+
+
+class Meter:
+    """Rates over the last minute, from counters that only grow.
+
+    Times are seconds of one monotonic clock, given by the caller.
+    """
+
+    def __init__(self, started_s: float) -> None:
+        self._samples = deque([_Sample(started_s, 0, 0, 0)])
+
+    def sample(self, now_s: float, counters: Counters) -> Rates:
+        """Take note of the counters; returns the rates up to now."""
+        samples = self._samples
+        latest = _Sample(now_s, counters.answered, counters.rate_limited, counters.tokens)
+        samples.append(latest)
+        # The oldest kept is the last from before the span, so that the span is covered whole.
+        while len(samples) > 2 and samples[1].at_s <= now_s - SPAN_S:
+            samples.popleft()
+        first = samples[0]
+        answered, refused = latest.answered - first.answered, latest.refused - first.refused
+        seconds = latest.at_s - first.at_s
+        return Rates(
+            answers_per_s=answered / seconds if seconds > 0 else 0.0,
+            tokens_per_s=(latest.tokens - first.tokens) / seconds if seconds > 0 else 0.0,
+            refused_share=refused / (answered + refused) if answered + refused else None,
+        )
+
+
+def lane_pulse(statistics: EndpointStatistics, limits: LaneLimits, rates: Rates) -> LanePulse:
+    """Put together what is known of an endpoint."""
+    lane, counters = statistics.lane, statistics.counters
+    return LanePulse(
+        endpoint=statistics.name,
+        in_flight=lane.in_flight,
+        max_in_flight=lane.max_in_flight,
+        waiting=lane.waiting,
+        requests_per_min=limits.requests_per_min,
+        tokens_per_min=limits.tokens_per_min,
+        requests_last_min=lane.requests_last_min,
+        tokens_last_min=lane.tokens_last_min,
+        answered=counters.answered,
+        refused=counters.rate_limited,
+        answers_per_s=rates.answers_per_s,
+        tokens_per_s=rates.tokens_per_s,
+        refused_share=rates.refused_share,
+        paused_s=dict(lane.paused_for_s),
+    )
