@@ -13,6 +13,7 @@ from anyio import to_thread
 from tauasync.assembly.cell_player import CellPlayer
 from tauasync.assembly.domains import Stage
 from tauasync.assembly.models import open_models
+from tauasync.assembly.operator import Operator
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
 from tauasync.endpoint.ledger import Unlimited
@@ -21,8 +22,10 @@ from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.lag import LoopLag
 from tauasync.scheduler.ledger import CappedLedger
+from tauasync.scheduler.pace import Pace
 from tauasync.scheduler.pool import play_all
-from tauasync.scheduler.progress import Progress, Snapshot
+from tauasync.scheduler.progress import Progress
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tauasync.store.run_store import RunStore
@@ -93,6 +96,13 @@ async def sweep(
     ):
         for endpoint in models.endpoints.values():
             control.when_stopping(endpoint.shut)
+        operator = Operator(
+            store,
+            Pace(models.endpoints, now_s=anyio.current_time()),
+            control=control,
+            snapshot=progress.snapshot,
+            money=lambda: (config.budget.micro_usd, ledger.spent),
+        )
         player = CellPlayer(
             stage=stage,
             store=store,
@@ -108,7 +118,8 @@ async def sweep(
         with rare_collections():
             async with anyio.create_task_group() as group:
                 await group.start(_heed_signals, group.cancel_scope, control, say)
-                group.start_soon(show, progress.snapshot)
+                group.start_soon(show, operator.snapshot)
+                group.start_soon(operator.attend)
                 group.start_soon(lag.watch)
                 if config.limits.run_deadline_s is not None:
                     group.start_soon(_deadline, config.limits.run_deadline_s, control)
@@ -117,6 +128,7 @@ async def sweep(
                     cells, player.play, open_episodes=config.limits.open_episodes, control=control
                 )
                 group.cancel_scope.cancel()
+        await operator.leave()
         await store.event(
             "sweep_ended",
             {

@@ -163,6 +163,53 @@ def status(run_file: RunArg, as_json: JsonOpt = False) -> None:
 
 
 @app.command()
+def watch(
+    run_file: RunArg,
+    once: Annotated[bool, typer.Option("--once", help="Look only once.")] = False,
+) -> None:
+    """Watch a run from another terminal until it ends; nothing is written."""
+    from tauasync.cli.watch import watch_run
+
+    raise typer.Exit(watch_run(run_file, once=once))
+
+
+@app.command()
+def tune(
+    run_file: RunArg,
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--endpoint", metavar="NAME", help="Whose limits; needed where the run uses several."
+        ),
+    ] = None,
+    max_in_flight: Annotated[
+        int | None,
+        typer.Option("--max-in-flight", min=1, metavar="N", help="Requests on the wire at once."),
+    ] = None,
+    requests_per_min: Annotated[
+        float | None,
+        typer.Option("--requests-per-min", min=0, metavar="N", help="0 takes the limit away."),
+    ] = None,
+    tokens_per_min: Annotated[
+        float | None,
+        typer.Option("--tokens-per-min", min=0, metavar="N", help="0 takes the limit away."),
+    ] = None,
+) -> None:
+    """Change an endpoint's limits while a run is being played; the next session has its own."""
+    from tauasync.cli.tune import tune_run
+
+    raise typer.Exit(
+        tune_run(
+            run_file,
+            endpoint=endpoint,
+            max_in_flight=max_in_flight,
+            requests_per_min=requests_per_min,
+            tokens_per_min=tokens_per_min,
+        )
+    )
+
+
+@app.command()
 def report(run_file: RunArg, as_json: JsonOpt = False) -> None:
     """Report a run: pass^k with its denominators, cost, tokens, terminations, breakdowns."""
     from tauasync.cli.read import show_report

@@ -5,47 +5,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-import msgspec
-
 from tauasync.endpoint.call import Counters
 from tauasync.endpoint.client import EndpointStatistics
 from tauasync.endpoint.lane import LaneLimits
+from tauasync.scheduler.snapshot import LanePulse
 
 SPAN_S = 60.0
 """Seconds that rates are measured over."""
-
-
-class LanePulse(msgspec.Struct, frozen=True, kw_only=True):
-    """One endpoint at one moment.
-
-    Attributes:
-        endpoint: its name in the configuration.
-        in_flight: requests on the wire.
-        max_in_flight: how many there may be.
-        waiting: calls that wait for a slot, a window or the end of a pause.
-        requests_per_min, tokens_per_min: the limits in force; None where there is none.
-        requests_last_min, tokens_last_min: what counts against them.
-        answered, refused: usable answers and answers with status 429 since the endpoint was
-            opened.
-        answers_per_s, tokens_per_s: usable answers, and tokens in and out, over the last minute.
-        refused_share: 429s among the answers of the last minute; None without any answer.
-        paused_s: model -> seconds until the end of its pause.
-    """
-
-    endpoint: str
-    in_flight: int
-    max_in_flight: int
-    waiting: int
-    requests_per_min: float | None = None
-    tokens_per_min: float | None = None
-    requests_last_min: float | None = None
-    tokens_last_min: float | None = None
-    answered: int = 0
-    refused: int = 0
-    answers_per_s: float = 0.0
-    tokens_per_s: float = 0.0
-    refused_share: float | None = None
-    paused_s: dict[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,4 +94,6 @@ ERRORS = (
     " count(*) AS episodes, max(id) AS id, cell_id, error FROM episode"
     " WHERE error IS NOT NULL AND outcome <> 'finished' GROUP BY 1, 2 ORDER BY episodes DESC, kind"
 )
+PULSE = "SELECT * FROM pulse ORDER BY endpoint"
+TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 EVENTS = "SELECT id, at, kind, cell_id, data FROM event ORDER BY id DESC LIMIT ?"

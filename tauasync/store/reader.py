@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TypeVar
 
 import msgspec
+from msgspec import structs
 
 from tauasync.errors import RunFileError
 from tauasync.evaluator.verdict import Verdict
@@ -31,6 +32,8 @@ from tauasync.store.rows import (
     cell_from,
     manifest_from,
     message_from,
+    progress_from,
+    pulse_from,
     sound,
     verdict_from,
 )
@@ -51,6 +54,7 @@ from tauasync.store.views import (
     EventRow,
     LedgerRow,
     PlannedCell,
+    Pulse,
     RunInfo,
     RunningCell,
     TimedItem,
@@ -242,7 +246,23 @@ class RunReader:
         """The latest events, oldest first."""
         return list(self._made("event", event_from, queries.EVENTS, (last,)))[::-1]
 
+    def pulse(self) -> Pulse | None:
+        """How the process that plays was doing when it last looked; None where none ever did."""
+        if not self._has_table("progress"):
+            return None
+        row = next(self._rows("SELECT * FROM progress"), None)
+        if row is None:
+            return None
+        lanes = tuple(self._made("pulse of endpoint", pulse_from, queries.PULSE))
+        with self._decoding("progress", 1):
+            snapshot = structs.replace(progress_from(row), lanes=lanes)
+            return sound(Pulse(at=row["at"], snapshot=snapshot))
+
     # ---- underneath
+
+    def _has_table(self, name: str) -> bool:
+        """Whether the file has a table: those of older versions lack some."""
+        return next(self._rows(queries.TABLE, (name,)), None) is not None
 
     def _ended(self, query: str) -> Iterator[Ended]:
         for row in self._rows(query):

@@ -8,6 +8,7 @@ import msgspec
 
 from tauasync.evaluator.verdict import Conduct, ScoreState
 from tauasync.grid.cell import Cell
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.records import CellStatus, ErrorRecord, Manifest, Outcome
 from tauasync.types import MicroUsd, Termination, TranscriptItem, Usage
 
@@ -140,6 +141,17 @@ class ErrorClass(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int
     example_cell: int
     example: ErrorRecord
+
+
+class Pulse(msgspec.Struct, frozen=True, kw_only=True):
+    """How a sweep was doing when the process that plays it last looked.
+
+    Attributes:
+        at: seconds since 1970-01-01 UTC.
+    """
+
+    at: float
+    snapshot: Snapshot
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
