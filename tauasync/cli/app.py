@@ -136,13 +136,27 @@ def plan(
     config: ConfigArg,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="Tell it from this earlier run (repeatable). Default: what fits of runs/.",
+        ),
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Show the grid, the calls to expect and which prices are known; nothing is sent."""
+    """Show the grid and the calls, tokens, cost and time to expect; nothing is sent."""
     from tauasync.cli.plan import show_plan
 
     raise typer.Exit(
-        show_plan(config, overrides=overrides or [], data_dir=data_dir, as_json=as_json)
+        show_plan(
+            config,
+            overrides=overrides or [],
+            data_dir=data_dir,
+            runs=runs or [],
+            as_json=as_json,
+        )
     )
 
 

@@ -44,6 +44,7 @@ from tauasync.store.view_rows import (
     event_from,
     ledger_from,
     planned_from,
+    role_use_from,
     running_from,
     usage_from,
 )
@@ -55,6 +56,7 @@ from tauasync.store.views import (
     LedgerRow,
     PlannedCell,
     Pulse,
+    RoleUseRow,
     RunInfo,
     RunningCell,
     TimedItem,
@@ -206,6 +208,10 @@ class RunReader:
     def usage(self) -> Iterator[UsageRow]:
         """Completions added up by group of cells, role and answering model."""
         return self._made("completions of domain", usage_from, queries.USAGE)
+
+    def episode_use(self) -> Iterator[RoleUseRow]:
+        """What each role used in each finished episode, episode by episode."""
+        return self._made("completions of cell", role_use_from, queries.EPISODE_USE)
 
     # ---- for the status
 

@@ -18,6 +18,7 @@ from tauasync.store.views import (
     LedgerRow,
     PlannedCell,
     Played,
+    RoleUseRow,
     RunningCell,
     UsageRow,
 )
@@ -103,6 +104,20 @@ def usage_from(row: sqlite3.Row) -> UsageRow:
         estimated=row["estimates"],
         usage=_usage(row),
         latency_s=row["latency_s"],
+    )
+
+
+@checked
+def role_use_from(row: sqlite3.Row) -> RoleUseRow:
+    """A row of `queries.EPISODE_USE`."""
+    return RoleUseRow(
+        cell=cell_from(row),
+        episode_id=row["episode_id"],
+        role=row["role"],
+        calls=row["calls"],
+        usage=_usage(row),
+        latency_s=row["latency_s"],
+        timed=row["timed"],
     )
 
 

@@ -143,6 +143,25 @@ class ErrorClass(msgspec.Struct, frozen=True, kw_only=True):
     example: ErrorRecord
 
 
+class RoleUseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What one role used in one finished episode.
+
+    Attributes:
+        calls: completions.
+        usage: sums of tokens.
+        latency_s: of the answers that did not come from the response cache, together.
+        timed: how many those are.
+    """
+
+    cell: Cell
+    episode_id: int
+    role: str
+    calls: int
+    usage: Usage
+    latency_s: float
+    timed: int
+
+
 class Pulse(msgspec.Struct, frozen=True, kw_only=True):
     """How a sweep was doing when the process that plays it last looked.
 
