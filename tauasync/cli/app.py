@@ -9,6 +9,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from tauasync import __version__
+from tauasync.cli.cache_app import cache_app
+from tauasync.cli.options import DataOpt, JsonOpt
 from tauasync.errors import TauasyncError
 
 app = typer.Typer(
@@ -25,6 +27,8 @@ tasks_app = typer.Typer(
 )
 app.add_typer(tasks_app, name="tasks")
 
+app.add_typer(cache_app, name="cache")
+
 ConfigArg = Annotated[Path, typer.Argument(metavar="CONFIG", help="A TOML file; see configs/.")]
 RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="A run file, e.g. runs/demo.sqlite.")]
 SetOpt = Annotated[
@@ -35,19 +39,9 @@ SetOpt = Annotated[
         help="Override one key of the configuration (repeatable), e.g. --set run.trials=1.",
     ),
 ]
-DataOpt = Annotated[
-    Path | None,
-    typer.Option(
-        "--data-dir",
-        metavar="DIR",
-        help="Folder of the upstream benchmark's data (holds `domains/`); "
-        "also TAUASYNC_TAU2_DATA or run.data_dir.",
-    ),
-]
 QuietOpt = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
 ]
-JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def _version(*, value: bool) -> None:

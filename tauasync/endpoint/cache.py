@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import anyio
 
 from tauasync.endpoint.completion import Completion
-from tauasync.endpoint.shelf import Lookup, Shelf
+from tauasync.endpoint.keys import KeyParts
+from tauasync.endpoint.shelf import Entry, Lookup, Shelf
 from tauasync.errors import StorageError
 
 if TYPE_CHECKING:
@@ -55,8 +56,14 @@ class AnswerCache(Protocol):
         """The answer under a key, None where there is none to trust."""
         ...
 
-    async def put(self, key: str, model: str, completion: Completion) -> Completion:
-        """Keep an answer; return the one that now stands under the key."""
+    async def put(
+        self, key: str, model: str, completion: Completion, *, parts: KeyParts | None = None
+    ) -> Completion:
+        """Keep an answer; return the one that now stands under the key.
+
+        Args:
+            parts: what the key is made of, kept for whoever asks why it is not found.
+        """
         ...
 
     def statistics(self) -> CacheStatistics:
@@ -75,7 +82,9 @@ class NoCache:
         self._misses += 1
         return None
 
-    async def put(self, key: str, model: str, completion: Completion) -> Completion:
+    async def put(
+        self, key: str, model: str, completion: Completion, *, parts: KeyParts | None = None
+    ) -> Completion:
         """The answer as it came."""
         return completion
 
@@ -93,9 +102,7 @@ class _Get:
 
 @dataclass(slots=True)
 class _Put:
-    key: str
-    model: str
-    completion: Completion
+    entry: Entry
     future: asyncio.Future[Lookup]
 
 
@@ -179,7 +186,9 @@ class ResponseCache:
             _LOG.warning("cache %s: row %s refused: %s", self._folder, key, found.refused)
         return found.completion
 
-    async def put(self, key: str, model: str, completion: Completion) -> Completion:
+    async def put(
+        self, key: str, model: str, completion: Completion, *, parts: KeyParts | None = None
+    ) -> Completion:
         """Commit an answer; the answer that stands under the key is returned.
 
         The work is on its way before the first await: whoever is cancelled while waiting has
@@ -189,7 +198,8 @@ class ResponseCache:
             StorageError: the disk failed, so nothing was committed.
         """
         future = self._future()
-        self._submit(_Put(key, model, completion, future))
+        entry = Entry(key=key, model=model, completion=completion, parts=parts)
+        self._submit(_Put(entry, future))
         stands = await future
         self._count(commits=1, refused=stands.refused is not None)
         return stands.completion or completion
@@ -283,7 +293,7 @@ def _served(shelf: Shelf, jobs: list[_Job]) -> list[_Result]:
                 results[id(job)] = error
     if puts:
         try:
-            stands = shelf.write([(job.key, job.model, job.completion) for job in puts])
+            stands = shelf.write([job.entry for job in puts])
             results.update({id(job): found for job, found in zip(puts, stands, strict=True)})
         except StorageError as error:
             results.update({id(job): error for job in puts})

@@ -26,16 +26,17 @@ from tauasync.endpoint.completion import (
     ChatRequest,
     Completion,
     Origin,
+    salt_of,
 )
 from tauasync.endpoint.failure import Facts
 from tauasync.endpoint.http import Reply
-from tauasync.endpoint.keys import sampled_key
+from tauasync.endpoint.keys import key_parts, sampled_key
 from tauasync.endpoint.price import Price
 from tauasync.endpoint.retry import CallClock
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec
 from tauasync.endpoint.tokens import TokenCounter
 from tauasync.endpoint.wire import Body, build_body, max_answer_tokens, wire_tools
-from tauasync.jsonio import canonical, dumps, encode_struct
+from tauasync.jsonio import dumps, encode_struct
 from tauasync.types import MicroUsd, ToolSpec, Usage
 
 _PLAIN = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
@@ -162,11 +163,7 @@ class EndpointModel:
         return wire
 
     def _salt(self, origin: Origin) -> str:
-        # The embedded endpoint is told where a request comes from and answers accordingly, so
-        # there everything it is told can change the answer.
-        if self.endpoint.kind == "embedded":
-            return canonical(msgspec.to_builtins(origin)).decode()
-        return origin.salt
+        return salt_of(origin, kind=self.endpoint.kind)
 
     async def _fetch(
         self,
@@ -179,6 +176,12 @@ class EndpointModel:
         prompt = await self._counter.request_unblocking(request)
         longest = max_answer_tokens(body)
         content = dumps(body)
+        parts = key_parts(
+            base_url=self.endpoint.base_url,
+            model=self.spec.model,
+            body=body,
+            salt=self._salt(origin),
+        )
 
         def read(reply: Reply, facts: Facts) -> Completion:
             return self._read(reply, facts, prompt)
@@ -194,7 +197,7 @@ class EndpointModel:
             )
             if cache is None:
                 return mine
-            stands = await cache.put(key, self.spec.model, mine)
+            stands = await cache.put(key, self.spec.model, mine, parts=parts)
             if stands is mine:
                 return mine
             # Another call with the same key was first: its answer counts, this bill does too.

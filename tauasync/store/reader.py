@@ -40,6 +40,7 @@ from tauasync.store.rows import (
 from tauasync.store.schema import SCHEMA_VERSION
 from tauasync.store.view_rows import (
     attempt_from,
+    call_from,
     error_class_from,
     event_from,
     ledger_from,
@@ -50,6 +51,7 @@ from tauasync.store.view_rows import (
 )
 from tauasync.store.views import (
     Attempt,
+    CallRow,
     Ended,
     ErrorClass,
     EventRow,
@@ -199,6 +201,19 @@ class RunReader:
         with self._decoding("verdict", episode_id):
             return verdict_from(found["details"])
 
+    def calls(self, cell_id: int, idx: int | None) -> list[CallRow]:
+        """The calls whose answer stands at a place of a cell's transcripts, attempt by attempt.
+
+        Args:
+            idx: the place; None for the judge's.
+        """
+        return list(self._made("completion", call_from, queries.CALLS, (cell_id, idx)))
+
+    def cache_keys(self) -> Iterator[tuple[str, bool]]:
+        """Keys of all answers in the ledger, and whether their cell still has something to do."""
+        for row in self._rows(queries.CACHE_KEYS):
+            yield str(row["key"]), bool(row["open"])
+
     # ---- for reports
 
     def planned(self) -> Iterator[PlannedCell]:
@@ -226,6 +241,11 @@ class RunReader:
     def unscored_count(self) -> int:
         """Played cells without a final reward."""
         return int(self._one(queries.UNSCORED_COUNT)[0])
+
+    def is_unfinished(self) -> bool:
+        """Whether a resume has something to do: a cell to play, or one to score."""
+        counts = self.counts()
+        return sum(counts.values()) > counts[CellStatus.PLAYED] or self.unscored_count() > 0
 
     def running(self) -> list[RunningCell]:
         """Episodes in progress, the oldest first."""

@@ -13,6 +13,7 @@ from tauasync.store.rows import cell_from, checked
 from tauasync.store.views import (
     ActionResult,
     Attempt,
+    CallRow,
     ErrorClass,
     EventRow,
     LedgerRow,
@@ -118,6 +119,18 @@ def role_use_from(row: sqlite3.Row) -> RoleUseRow:
         usage=_usage(row),
         latency_s=row["latency_s"],
         timed=row["timed"],
+    )
+
+
+@checked
+def call_from(row: sqlite3.Row) -> CallRow:
+    """A row of `queries.CALLS`."""
+    return CallRow(
+        key=row["key"],
+        role=row["role"],
+        episode_id=row["episode_id"],
+        attempt=row["attempt"],
+        outcome=Outcome(row["outcome"]),
     )
 
 

@@ -162,6 +162,16 @@ class RoleUseRow(msgspec.Struct, frozen=True, kw_only=True):
     timed: int
 
 
+class CallRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a cell, by the place of its answer in the transcript."""
+
+    key: str
+    role: str
+    episode_id: int
+    attempt: int
+    outcome: Outcome
+
+
 class Pulse(msgspec.Struct, frozen=True, kw_only=True):
     """How a sweep was doing when the process that plays it last looked.
 
