@@ -24,7 +24,7 @@ from tauasync.grid.duration import Duration, EndpointLimits, duration
 from tauasync.grid.estimate import UNKNOWN, Effort, estimate_episode
 from tauasync.grid.forecast import Basis, Forecast, Load, RowPlan, forecast
 from tauasync.grid.prior import PromptSizes, prior_use
-from tauasync.grid.reach import Reach, reach
+from tauasync.grid.reach import PlanCap, Reach, reach
 from tauasync.grid.summary import GroupKey, PlanSummary, group_of, summarize
 from tauasync.grid.use import EpisodeUse, RoleUse, mean_use
 from tauasync.report.paired import t_quantile
@@ -42,6 +42,7 @@ class Plan:
     """Everything that can be told before anything is sent.
 
     Attributes:
+        caps: of the budget.
         reach: how far the budget goes; None without one, or without prices.
         skipped: earlier runs that could not be used, and why.
         counted: whether prompts were counted; else they were estimated by their size.
@@ -50,6 +51,7 @@ class Plan:
     summary: PlanSummary
     forecast: Forecast
     duration: Duration
+    caps: tuple[PlanCap, ...]
     reach: Reach | None
     skipped: tuple[str, ...]
     counted: bool
@@ -103,12 +105,13 @@ def make_full_plan(config: RunConfig, stage: Stage, *, runs: Sequence[Path] = ()
         latency_of=lambda model: _latency(config, model),
         quantile=cache(t_quantile),
     )
-    cap = config.budget.micro_usd
+    caps = _caps(config)
     return Plan(
         summary=summary,
         forecast=told,
         duration=_duration(config, told.models, cells=len(stage.cells)),
-        reach=None if cap is None else reach(stage.cells, told, cap),
+        caps=caps,
+        reach=reach(stage.cells, told, caps) if caps else None,
         skipped=history.skipped,
         counted=not counter.estimated,
     )
@@ -121,6 +124,11 @@ def effort_of(task: Task) -> Effort | None:
         return None
     agent = sum(action.requestor == "assistant" for action in actions)
     return Effort(agent_actions=agent, user_actions=len(actions) - agent, judged=needs_judge(task))
+
+
+def _caps(config: RunConfig) -> tuple[PlanCap, ...]:
+    cap = config.budget.micro_usd
+    return () if cap is None else (PlanCap(unit="usd", amount=cap),)
 
 
 def _models(config: RunConfig, stage: Stage, cells: Sequence[Cell]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from tauasync.config.schema import RunConfig
 from tauasync.grid.duration import Bound
 from tauasync.grid.estimate import Spread
 from tauasync.grid.forecast import Load, RowForecast
-from tauasync.grid.reach import Reach
+from tauasync.grid.reach import PlanCap, Reach
 from tauasync.jsonio import dumps
 from tauasync.report.tables import add_row, new_table
 from tauasync.report.words import DASH, dollars, plain
@@ -75,7 +75,7 @@ def _print(plan: Plan, stage: Stage, config: RunConfig, console: Console) -> Non
     for model in plan.summary.models:
         if sent := config.models[model.name].parameters:
             say(f"{model.name} is sent {dumps(sent).decode()}")
-    for text in (*_total(plan), *_time(plan), *_budget(plan, config), *_sources(plan)):
+    for text in (*_total(plan), *_time(plan), *_budget(plan), *_sources(plan)):
         say(text)
     for item in stage.excluded:
         say(f"left out: {item.domain} {item.task_id}: {item.reason}")
@@ -170,13 +170,19 @@ def _bound(bound: Bound) -> str:
     return f"{bound.limit} of {bound.where}" if bound.where else bound.limit
 
 
-def _budget(plan: Plan, config: RunConfig) -> Iterator[str]:
-    if config.budget.usd is None:
+def _budget(plan: Plan) -> Iterator[str]:
+    if not plan.caps:
         return
+    caps = ", ".join(map(_cap, plan.caps))
     if plan.reach is None:
-        yield "budget      cannot be compared with a cost that is unknown"
+        yield f"budget      {caps} cannot be compared with a cost that is unknown"
         return
-    yield f"budget      {dollars(config.budget.usd)} {_reached(plan.reach)}"
+    yield f"budget      {caps} {_reached(plan.reach)}"
+
+
+def _cap(cap: PlanCap) -> str:
+    amount = dollars(cap.amount / 1e6) if cap.unit == "usd" else f"{_count(cap.amount)} tokens"
+    return amount if cap.model is None else f"{amount} of {cap.model}"
 
 
 def _reached(reach: Reach) -> str:

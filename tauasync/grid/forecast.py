@@ -106,6 +106,7 @@ class RowForecast:
 
     Attributes:
         recorded_tasks, recorded_episodes, runs: what it is told from; 0 and none mean the prior.
+        models: name -> its part of the load.
         worst: micro-dollars if every call of every step were as dear as a call can be; None
             where a call has no bound.
     """
@@ -116,6 +117,7 @@ class RowForecast:
     recorded_episodes: int
     runs: tuple[str, ...]
     load: Load
+    models: Mapping[str, Load]
     worst: MicroUsd | None
 
 
@@ -151,8 +153,11 @@ def forecast(
     rows = []
     for plan in plans:
         parts = _by_role(plan, cost_of, latency_of, quantile)
+        own: dict[str, Load] = {}
         for role, part in parts.items():
             name = plan.models[role]
+            own[name] = own.get(name, Load()) + part
+        for name, part in own.items():
             models[name] = models.get(name, Load()) + part
         rows.append(
             RowForecast(
@@ -162,6 +167,7 @@ def forecast(
                 recorded_episodes=plan.basis.episodes,
                 runs=plan.basis.runs,
                 load=_together(plan, parts, cost_of, quantile),
+                models=own,
                 worst=_worst(plan, worst_call),
             )
         )

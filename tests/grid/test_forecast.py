@@ -15,7 +15,7 @@ from tauasync.grid.estimate import Effort, Spread, estimate_episode
 from tauasync.grid.forecast import Basis, Forecast, Load, RowPlan, forecast, total_of
 from tauasync.grid.plan import expand
 from tauasync.grid.prior import PromptSizes, prior_use
-from tauasync.grid.reach import reach
+from tauasync.grid.reach import PlanCap, reach
 from tauasync.grid.summary import GroupKey, group_of
 from tauasync.grid.use import EpisodeUse, RoleUse, mean_use
 from tauasync.report.paired import t_quantile
@@ -200,10 +200,20 @@ def test_a_budget_reaches_all_rows_alike() -> None:
         quantile=quantile,
     )
     assert forecasted.total.cost is not None
-    reached = reach(cells, forecasted, int(0.3 * forecasted.total.cost.expected))
+    cap = PlanCap(unit="usd", amount=round(0.3 * forecasted.total.cost.expected))
+    reached = reach(cells, forecasted, [cap])
     assert reached is not None
     assert reached.expected == pytest.approx(0.3 * len(cells), abs=1)
     assert max(reached.rows.values()) - min(reached.rows.values()) <= 1
     assert reached.low <= reached.expected <= reached.high
     trials = Counter(cell.trial for cell in cells[: reached.expected])
     assert trials[0] == len(cells) // 4
+    tokens = PlanCap(unit="tokens", amount=round(0.5 * forecasted.total.tokens.expected))
+    both = reach(cells, forecasted, [cap, tokens])
+    assert both is not None
+    assert both.expected == reached.expected
+    other = PlanCap(unit="usd", amount=1, model="a-model-of-no-row")
+    assert reach(cells, forecasted, [cap, other]) == reached
+    own = reach(cells, forecasted, [PlanCap(unit="usd", amount=0, model="alpha")])
+    assert own is not None
+    assert own.expected == 0
