@@ -1,19 +1,42 @@
 """Cache keys: everything that can change an answer, as one hash.
 
-Two functions, named for what they are used for. The body that is hashed is the body that
-is sent; the order of its keys does not matter, any other difference does.
+Two functions, named for what they are used for. What is hashed is what is sent; the order
+of the keys of an object does not matter, any other difference does. The canonical form,
+with C(x) for JSON with sorted keys and without spaces, H for SHA-256 as 32 bytes, and
+concatenation written as a blank:
+
+    frame    C([SCHEMA, kind, address, model, salt]) "\\n" C(rest) "\\n" T "\\n"
+    rest     the body without `messages` and `tools`
+    T        H(C(tools)), empty where the body has none
+    chain 0  H("")
+    chain i  H(chain i-1  C(message i))
+    key      H(frame  chain n) in hexadecimal
+
+A conversation only grows, so each turn hashes what is new: the frame's hash and the chain's
+end are kept, and neither the policy nor the tools nor earlier turns are hashed again.
 """
 
 from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tauasync.jsonio import Json, canonical
 
-SCHEMA = 1
-"""Part of every key. Raise it when the meaning of a cached value changes: old rows then miss."""
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+SCHEMA = 2
+"""Part of every key. Raise it when the canonical form or the meaning of a cached value changes:
+old rows then miss."""
+
+SAMPLED = "sampled"
+DETERMINISTIC = "deterministic"
+
+CHAIN_START = hashlib.sha256().digest()
+"""The chain of no messages."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -30,12 +53,43 @@ def sampled_key(*, base_url: str, model: str, body: Json, salt: str) -> str:
     Returns:
         64 hexadecimal digits.
     """
-    return _digest("sampled", base_url, model, body, salt)
+    return _key(SAMPLED, base_url, model, body, salt)
 
 
 def deterministic_key(*, base_url: str, model: str, body: Json) -> str:
     """Key of an answer that only its request decides (embeddings, reranker); no salt."""
-    return _digest("deterministic", base_url, model, body, "")
+    return _key(DETERMINISTIC, base_url, model, body, "")
+
+
+def key_frame(
+    *, kind: str, base_url: str, model: str, salt: str, rest: Json, tools: bytes | None
+) -> _Hash:
+    """The hash of all that stays as it is over a conversation.
+
+    Args:
+        rest: the body without messages and tools.
+        tools: canonical JSON of the tools, hashed by `digest`; None without.
+    """
+    frame = hashlib.sha256(canonical([SCHEMA, kind, normal_url(base_url), model, salt]))
+    frame.update(b"\n%b\n%b\n" % (canonical(rest), tools or b""))
+    return frame
+
+
+def chained(chain: bytes, message: bytes) -> bytes:
+    """The chain that one more message, as canonical JSON, makes of a chain."""
+    return hashlib.sha256(chain + message).digest()
+
+
+def framed_key(frame: _Hash, chain: bytes) -> str:
+    """The key of the request that a frame and a chain of messages make."""
+    whole = frame.copy()
+    whole.update(chain)
+    return whole.hexdigest()
+
+
+def digest(data: bytes) -> bytes:
+    """The hash of canonical JSON, where the key holds that in its place."""
+    return hashlib.sha256(data).digest()
 
 
 @lru_cache(maxsize=256)
@@ -52,9 +106,11 @@ def normal_url(url: str) -> str:
     return f"{scheme}://{host}{parts.path.rstrip('/')}{query}"
 
 
-def _digest(kind: str, base_url: str, model: str, body: Json, salt: str) -> str:
-    head = canonical([SCHEMA, kind, normal_url(base_url), model, salt])
-    digest = hashlib.sha256(head)
-    digest.update(b"\n")
-    digest.update(canonical(body))
-    return digest.hexdigest()
+def _key(kind: str, base_url: str, model: str, body: Json, salt: str) -> str:
+    rest = {name: value for name, value in body.items() if name not in ("messages", "tools")}
+    tools = digest(canonical(body["tools"])) if "tools" in body else None
+    frame = key_frame(kind=kind, base_url=base_url, model=model, salt=salt, rest=rest, tools=tools)
+    chain = CHAIN_START
+    for message in body.get("messages", ()):
+        chain = chained(chain, canonical(message))
+    return framed_key(frame, chain)
