@@ -10,10 +10,12 @@ import asyncio
 import logging
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 256
 _CLOSE_S = 10.0
+KEPT_DELAYS = 20_000
+"""Bound of the sample that the statistics of commits are made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +44,16 @@ class CacheStatistics:
         refused: rows that were there but not to be trusted: tampered with, damaged, of
             another model or of another schema.
         commits: answers written.
+        commit_p50_s, commit_p99_s: seconds from an answer's last byte to its commit, of the last
+            `KEPT_DELAYS` answers; what a kill in between would have to pay again. None without any.
     """
 
     hits: int = 0
     misses: int = 0
     refused: int = 0
     commits: int = 0
+    commit_p50_s: float | None = None
+    commit_p99_s: float | None = None
 
 
 class AnswerCache(Protocol):
@@ -55,7 +63,9 @@ class AnswerCache(Protocol):
         """The answer under a key, None where there is none to trust."""
         ...
 
-    async def put(self, key: str, model: str, completion: Completion) -> Completion:
+    async def put(
+        self, key: str, model: str, completion: Completion, received_at: float | None = None
+    ) -> Completion:
         """Keep an answer; return the one that now stands under the key."""
         ...
 
@@ -75,7 +85,9 @@ class NoCache:
         self._misses += 1
         return None
 
-    async def put(self, key: str, model: str, completion: Completion) -> Completion:
+    async def put(
+        self, key: str, model: str, completion: Completion, received_at: float | None = None
+    ) -> Completion:
         """The answer as it came."""
         return completion
 
@@ -96,6 +108,7 @@ class _Put:
     key: str
     model: str
     completion: Completion
+    received_at: float | None
     future: asyncio.Future[Lookup]
 
 
@@ -120,7 +133,8 @@ class ResponseCache:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Future[None] | None = None
-        self._counts = CacheStatistics()
+        self._hits = self._misses = self._refused = self._commits = 0
+        self._delays: deque[float] = deque(maxlen=KEPT_DELAYS)
 
     async def __aenter__(self) -> Self:
         """Open the folder.
@@ -170,41 +184,46 @@ class ResponseCache:
         future = self._future()
         self._submit(_Get(key, model, future))
         found = await future
-        self._count(
-            hits=found.completion is not None,
-            misses=found.completion is None,
-            refused=found.refused is not None,
-        )
+        if found.completion is None:
+            self._misses += 1
+        else:
+            self._hits += 1
         if found.refused is not None:
+            self._refused += 1
             _LOG.warning("cache %s: row %s refused: %s", self._folder, key, found.refused)
         return found.completion
 
-    async def put(self, key: str, model: str, completion: Completion) -> Completion:
+    async def put(
+        self, key: str, model: str, completion: Completion, received_at: float | None = None
+    ) -> Completion:
         """Commit an answer; the answer that stands under the key is returned.
 
         The work is on its way before the first await: whoever is cancelled while waiting has
         still committed.
 
+        Args:
+            received_at: when the answer's last byte had come, on the clock of `time.monotonic`.
+
         Raises:
             StorageError: the disk failed, so nothing was committed.
         """
         future = self._future()
-        self._submit(_Put(key, model, completion, future))
+        self._submit(_Put(key, model, completion, received_at, future))
         stands = await future
-        self._count(commits=1, refused=stands.refused is not None)
+        self._commits += 1
+        self._refused += stands.refused is not None
         return stands.completion or completion
 
     def statistics(self) -> CacheStatistics:
         """Use so far."""
-        return self._counts
-
-    def _count(self, *, hits: int = 0, misses: int = 0, refused: int = 0, commits: int = 0) -> None:
-        counts = self._counts
-        self._counts = CacheStatistics(
-            hits=counts.hits + hits,
-            misses=counts.misses + misses,
-            refused=counts.refused + refused,
-            commits=counts.commits + commits,
+        delays = sorted(self._delays)
+        return CacheStatistics(
+            hits=self._hits,
+            misses=self._misses,
+            refused=self._refused,
+            commits=self._commits,
+            commit_p50_s=_quantile(delays, 0.5),
+            commit_p99_s=_quantile(delays, 0.99),
         )
 
     def _future(self) -> asyncio.Future[Lookup]:
@@ -237,7 +256,8 @@ class ResponseCache:
             while going:
                 jobs, going = self._gather()
                 results = _serve(shelf, jobs)
-                self._later(partial(_deliver, jobs, results))
+                now = monotonic()
+                self._later(partial(self._deliver, jobs, results, now))
         finally:
             shelf.close()
             self._later(partial(_resolve, ended))
@@ -255,6 +275,17 @@ class ResponseCache:
             except queue.Empty:
                 return jobs, True
         return jobs, False
+
+    def _deliver(self, jobs: list[_Job], results: list[_Result], done_at: float) -> None:
+        for job, result in zip(jobs, results, strict=True):
+            if isinstance(result, Exception):
+                if not job.future.done():
+                    job.future.set_exception(result)
+                continue
+            if isinstance(job, _Put) and job.received_at is not None:
+                self._delays.append(done_at - job.received_at)
+            if not job.future.done():
+                job.future.set_result(result)
 
     def _later(self, action: Callable[[], None]) -> None:
         assert self._loop is not None
@@ -290,14 +321,8 @@ def _served(shelf: Shelf, jobs: list[_Job]) -> list[_Result]:
     return [results[id(job)] for job in jobs]
 
 
-def _deliver(jobs: list[_Job], results: list[_Result]) -> None:
-    for job, result in zip(jobs, results, strict=True):
-        if job.future.done():
-            continue
-        if isinstance(result, Exception):
-            job.future.set_exception(result)
-        else:
-            job.future.set_result(result)
+def _quantile(ordered: list[float], q: float) -> float | None:
+    return ordered[min(len(ordered) - 1, int(q * len(ordered)))] if ordered else None
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _KEEPALIVE_S = 60.0
 _CLOSE_S = 2.0
+_ENCODING = "content-encoding"
 
 
 class NoAnswer(Exception):
@@ -45,11 +47,17 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A whole answer; the names in `headers` are in lower case."""
+    """A whole answer.
+
+    Attributes:
+        headers: their names are in lower case.
+        received_at: when its last byte was read, on the clock of `time.monotonic`.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    received_at: float
 
 
 class Http:
@@ -96,7 +104,7 @@ class Http:
                 "pool": None,
             }
         }
-        self._urls: dict[str, httpx.URL] = {}
+        self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -133,38 +141,58 @@ class Http:
         return reply
 
     async def _exchange(self, url: str, content: bytes, headers: Mapping[str, str]) -> Reply:
-        target = self._urls.get(url)
+        response = await self._transport.handle_async_request(self._request(url, content, headers))
+        names = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in response.headers.raw
+        }
+        try:
+            body = await self._body_of(response, packed=_ENCODING in names)
+        except BaseException:
+            with anyio.move_on_after(_CLOSE_S, shield=True):
+                await response.aclose()
+            raise
+        received_at = monotonic()
+        await response.aclose()
+        return Reply(status=response.status_code, headers=names, body=body, received_at=received_at)
+
+    async def _body_of(self, response: httpx.Response, *, packed: bool) -> bytes:
+        body = bytearray()
+        # Only a body that is packed has to go through httpx's layers of decoders.
+        async for chunk in response.aiter_bytes() if packed else _stream_of(response):
+            body += chunk
+            if len(body) > self._spec.max_body_bytes:
+                raise NoAnswer(
+                    f"the answer is larger than {self._spec.max_body_bytes} bytes", sent=True
+                )
+        return bytes(body)
+
+    def _request(self, url: str, content: bytes, headers: Mapping[str, str]) -> httpx.Request:
+        target = self._targets.get(url)
         if target is None:
-            target = self._urls[url] = httpx.URL(url)
-        more = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+            address = httpx.URL(url)
+            target = (address, [(b"host", address.netloc), *self._headers])
+            self._targets[url] = target
+        address, constant = target
         request = httpx.Request(
             "POST",
-            target,
-            headers=self._headers + more,
-            content=content,
+            address,
+            headers=[
+                *constant,
+                (b"content-length", b"%d" % len(content)),
+                *((name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()),
+            ],
+            # As a stream: with `content` httpx would build the headers twice.
+            stream=httpx.ByteStream(content),
             extensions=self._extensions,
         )
-        response = await self._transport.handle_async_request(request)
-        body = bytearray()
-        try:
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > self._spec.max_body_bytes:
-                    raise NoAnswer(
-                        f"the answer is larger than {self._spec.max_body_bytes} bytes", sent=True
-                    )
-        finally:
-            if not response.is_closed:
-                with anyio.move_on_after(_CLOSE_S, shield=True):
-                    await response.aclose()
-        return Reply(
-            status=response.status_code,
-            headers={
-                name.decode("latin-1").lower(): value.decode("latin-1")
-                for name, value in response.headers.raw
-            },
-            body=bytes(body),
-        )
+        request.read()
+        return request
+
+
+def _stream_of(response: httpx.Response) -> httpx.AsyncByteStream:
+    assert isinstance(response.stream, httpx.AsyncByteStream)
+    return response.stream
 
 
 def _network(spec: EndpointSpec) -> AiohttpTransport:

@@ -232,7 +232,7 @@ class EndpointModel:
             )
             if cache is None:
                 return mine
-            stands = await cache.put(key, self.spec.model, mine)
+            stands = await cache.put(key, self.spec.model, mine, clock.answered_at)
             if stands is mine:
                 return mine
             # Another call with the same key was first: its answer counts, this bill does too.
