@@ -1,7 +1,7 @@
 """The response cache: every answer that was ever paid for, committed before it is used.
 
 All disk work happens on one thread of its own, which commits whatever has gathered in one
-transaction; the event loop never waits for a disk.
+transaction, before any look-up; the event loop never waits for a disk.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -232,8 +232,12 @@ class ResponseCache:
         return self._loop.create_future()
 
     def _submit(self, job: _Job) -> None:
-        """Hand a job over together with all others of this turn of the event loop."""
+        """Hand a look-up over together with all others of this turn of the event loop; an answer
+        at once, since until it is written a kill would lose it."""
         assert self._loop is not None
+        if isinstance(job, _Put):
+            self._jobs.put([job])
+            return
         if not self._gathered:
             self._loop.call_soon(self._flush)
         self._gathered.append(job)
@@ -255,9 +259,7 @@ class ResponseCache:
             going = True
             while going:
                 jobs, going = self._gather()
-                results = _serve(shelf, jobs)
-                now = monotonic()
-                self._later(partial(self._deliver, jobs, results, now))
+                _serve(shelf, jobs, self._send_back)
         finally:
             shelf.close()
             self._later(partial(_resolve, ended))
@@ -276,7 +278,10 @@ class ResponseCache:
                 return jobs, True
         return jobs, False
 
-    def _deliver(self, jobs: list[_Job], results: list[_Result], done_at: float) -> None:
+    def _send_back(self, jobs: Sequence[_Job], results: Sequence[_Result]) -> None:
+        self._later(partial(self._deliver, jobs, results, monotonic()))
+
+    def _deliver(self, jobs: Sequence[_Job], results: Sequence[_Result], done_at: float) -> None:
         for job, result in zip(jobs, results, strict=True):
             if isinstance(result, Exception):
                 if not job.future.done():
@@ -295,30 +300,30 @@ class ResponseCache:
             return
 
 
-def _serve(shelf: Shelf, jobs: list[_Job]) -> list[_Result]:
-    """Look-ups first, each on its own; then all answers in one transaction."""
-    try:
-        return _served(shelf, jobs)
-    except Exception as error:  # noqa: BLE001 - every job's outcome, so that nobody waits for ever
-        return [error] * len(jobs)
-
-
-def _served(shelf: Shelf, jobs: list[_Job]) -> list[_Result]:
-    results: dict[int, _Result] = {}
+def _serve(
+    shelf: Shelf, jobs: list[_Job], deliver: Callable[[Sequence[_Job], Sequence[_Result]], None]
+) -> None:
+    """All answers in one transaction, since each moment they could be lost; then the look-ups."""
     puts = [job for job in jobs if isinstance(job, _Put)]
-    for job in jobs:
-        if isinstance(job, _Get):
-            try:
-                results[id(job)] = shelf.read(job.key, job.model)
-            except StorageError as error:
-                results[id(job)] = error
+    gets = [job for job in jobs if isinstance(job, _Get)]
     if puts:
-        try:
-            stands = shelf.write([(job.key, job.model, job.completion) for job in puts])
-            results.update({id(job): found for job, found in zip(puts, stands, strict=True)})
-        except StorageError as error:
-            results.update({id(job): error for job in puts})
-    return [results[id(job)] for job in jobs]
+        deliver(puts, _written(shelf, puts))
+    if gets:
+        deliver(gets, [_read(shelf, job) for job in gets])
+
+
+def _written(shelf: Shelf, puts: list[_Put]) -> list[_Result]:
+    try:
+        return [*shelf.write([(job.key, job.model, job.completion) for job in puts])]
+    except Exception as error:  # noqa: BLE001 - every job's outcome, so that nobody waits for ever
+        return [error] * len(puts)
+
+
+def _read(shelf: Shelf, job: _Get) -> _Result:
+    try:
+        return shelf.read(job.key, job.model)
+    except Exception as error:  # noqa: BLE001 - as above
+        return error
 
 
 def _quantile(ordered: list[float], q: float) -> float | None:
