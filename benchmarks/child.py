@@ -24,6 +24,7 @@ from tauasync.assembly.run_file import features, make_manifest
 from tauasync.assembly.sweep import sweep
 from tauasync.config.load import load_config
 from tauasync.config.schema import RunConfig
+from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.run_store import RunStore
@@ -49,17 +50,22 @@ async def measure(config: RunConfig, stage: Stage, path: Path) -> SweepCost:
         end = await sweep(config, stage, store, show=show, say=_say)
         wall_s, cost = time.perf_counter() - started, used() - before
     with RunReader(path) as reader:
-        if end.open_cells or end.unscored:
+        if end.reason is not StopReason.BUDGET and (end.open_cells or end.unscored):
             why = [error.example.message for error in reader.errors()] or [str(end.error)]
             raise SystemExit(
                 f"{end.open_cells} cells stayed open, {end.unscored} unscored: {'; '.join(why)}"
             )
         [told] = [event.data for event in reader.events(10) if event.kind == "sweep_ended"]
+        spent_microusd = reader.paid()[0] + reader.charged_at_bound()
+    counters = [entry["counters"] for entry in told["endpoints"].values()]
     return SweepCost(
         episodes=end.snapshot.played,
         solved=end.snapshot.solved,
+        open_cells=end.open_cells,
         completions=end.snapshot.completions,
-        sent=sum(entry["counters"]["sent"] for entry in told["endpoints"].values()),
+        sent=sum(each["sent"] for each in counters),
+        rate_limited=sum(each["rate_limited"] for each in counters),
+        spent_microusd=spent_microusd,
         wall_s=wall_s,
         used=cost,
         open_at_once=most,
@@ -67,6 +73,8 @@ async def measure(config: RunConfig, stage: Stage, path: Path) -> SweepCost:
         rss_peak_bytes=peak_resident_bytes(),
         lag_p50_s=told["loop_lag_p50_s"],
         lag_p99_s=told["loop_lag_p99_s"],
+        commit_p50_s=told["cache"]["commit_p50_s"],
+        commit_p99_s=told["cache"]["commit_p99_s"],
     )
 
 
@@ -79,6 +87,7 @@ async def sweep_cost(config_path: Path, path: Path) -> SweepCost:
             "run.trials=1",
             f"domains.0.task_limit={WARM_UP_TASKS}",
             f"cache.dir={path.with_name(f'{path.stem}-warm-up-cache')}",
+            "budget={}",
         ],
     )
     await measure(warm_up, set_stage(warm_up), warm_path)

@@ -18,7 +18,7 @@ def facts(folder: Path) -> str:
         _processor(),
         f"{platform.python_implementation()} {platform.python_version()}",
         platform.system(),
-        f"load {_load()}",
+        f"load {load()}",
         f"disk {_file_system(folder)}",
     ]
     return ", ".join(part for part in parts if part)
@@ -43,7 +43,7 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def _load() -> str:
+def load() -> str:
     if not hasattr(os, "getloadavg"):
         return "unknown"
     return f"{os.getloadavg()[0]:.1f}"

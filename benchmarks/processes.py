@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from benchmarks.results import StorageCost, SweepCost
-from benchmarks.scene import Scene, server_toml
+from benchmarks.scene import NO_LIMITS, Allowance, Scene, server_toml
+from tauasync.simulated.latency import Latency
 
 READY = "listening on "
 STOP_S = 10
@@ -28,14 +31,17 @@ class MeasurementFailed(Exception):
 
 
 @contextmanager
-def simulated_endpoint(folder: Path, *, latency_s: float, spread: float = 0.0) -> Iterator[str]:
+def simulated_endpoint(
+    folder: Path, *, latency: Latency, allowed: Allowance = NO_LIMITS
+) -> Iterator[str]:
     """The embedded endpoint in a process of its own; yields its base URL.
 
     Raises:
         MeasurementFailed: it does not start.
     """
-    config = folder / f"endpoint-{latency_s:g}.toml"
-    config.write_text(server_toml(latency_s=latency_s, latency_spread=spread), encoding="utf-8")
+    config = folder / "endpoint.toml"
+    text = server_toml(latency_s=latency.mean_s, latency_spread=latency.spread, allowed=allowed)
+    config.write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "tauasync", "simulate-endpoint"]
     command += ["--config", str(config), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -55,6 +61,13 @@ def simulated_endpoint(folder: Path, *, latency_s: float, spread: float = 0.0) -
                 process.kill()
 
 
+def statistics(base_url: str) -> dict[str, Any]:
+    """What the simulated endpoint has counted so far."""
+    with urllib.request.urlopen(f"{base_url}/_simulated/stats", timeout=STOP_S) as answer:
+        told: dict[str, Any] = json.load(answer)
+    return told
+
+
 def play(scene: Scene, path: Path) -> SweepCost:
     """Play a scene in a measured process.
 
@@ -67,7 +80,8 @@ def play(scene: Scene, path: Path) -> SweepCost:
     config = path.with_suffix(".toml")
     config.write_text(scene.toml(), encoding="utf-8")
     cost = _child(["sweep", str(config), str(path)], SweepCost)
-    if (cost.episodes, cost.solved) != (scene.cells, scene.cells):
+    planned = scene.cells - cost.open_cells
+    if cost.solved != cost.episodes or cost.episodes != planned or not planned:
         raise MeasurementFailed(
             f"{scene.cells} episodes planned, {cost.episodes} played, {cost.solved} solved"
         )

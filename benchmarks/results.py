@@ -27,16 +27,23 @@ class SweepCost(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         completions: answers had, from the endpoint or the cache.
+        open_cells: planned episodes that were not played.
         sent: requests that went to the endpoint.
+        rate_limited: those it refused for being too many.
+        spent_microusd: what the run cost, abandoned requests at their bound.
         open_at_once: the most conversations open at the same moment, as far as was looked.
         rss_before_bytes: memory just before the sweep, 0 where unknown.
         lag_p50_s, lag_p99_s: how late the event loop ran.
+        commit_p50_s, commit_p99_s: from an answer's last byte to its commit; None from the cache.
     """
 
     episodes: int
     solved: int
+    open_cells: int
     completions: int
     sent: int
+    rate_limited: int
+    spent_microusd: int
     wall_s: float
     used: Used
     open_at_once: int
@@ -44,6 +51,8 @@ class SweepCost(msgspec.Struct, frozen=True, kw_only=True):
     rss_peak_bytes: int
     lag_p50_s: float | None
     lag_p99_s: float | None
+    commit_p50_s: float | None
+    commit_p99_s: float | None
 
     @property
     def cpu_per_completion_s(self) -> float:
@@ -70,6 +79,22 @@ class StorageCost(msgspec.Struct, frozen=True, kw_only=True):
     at_many_s: float
 
 
+class KillCost(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep that was killed, as the endpoint saw it.
+
+    Attributes:
+        answered: answers it handed over and billed.
+        repeated: those of them whose request it had answered before: paid twice.
+        replayed: answers it gave again, unbilled, under the idempotency key of an earlier one;
+            without such keys these would have been paid twice.
+    """
+
+    kills: int
+    answered: int
+    repeated: int
+    replayed: int
+
+
 class Round(msgspec.Struct, frozen=True, kw_only=True):
     """The same sweep twice: over HTTP, then out of the cache it filled."""
 
@@ -80,6 +105,11 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     def speed_up(self) -> float:
         """Completions/s from the cache relative to HTTP."""
         return self.replay.completions_per_s / self.http.completions_per_s
+
+    @property
+    def cpu_ratio(self) -> float:
+        """CPU of a completion over HTTP relative to one from the cache."""
+        return self.http.cpu_per_completion_s / self.replay.cpu_per_completion_s
 
 
 def least_cpu(sweeps: Sequence[SweepCost]) -> SweepCost:

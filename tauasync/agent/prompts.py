@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 
 from tauasync.task import ReferenceAction
 from tauasync.types import DONE_TOOL, ToolSpec
@@ -38,8 +39,9 @@ customer to carry them out, one at a time, and let them report back. Do not ment
 this list."""
 
 
+@lru_cache(maxsize=64)
 def service_prompt(policy: str) -> str:
-    """For an agent in conversation with a user (mode default)."""
+    """For an agent in conversation with a user (mode default); one text for all its episodes."""
     return f"{_SERVICE}\n\n<policy>\n{policy}\n</policy>"
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from tauasync.context.room import answer_tokens, excess_tokens
 from tauasync.endpoint.completion import ChatRequest, Completion, ModelClient, Origin, RawToolCall
+from tauasync.endpoint.history import EncodedHistory
 from tauasync.errors import ContentFiltered, ContextOverflow
 from tauasync.jsonio import is_deeper, loads_exact
 from tauasync.types import (
@@ -89,6 +90,7 @@ class Speaker:
         self._tool_choice = tool_choice if tools else None
         self._before = before
         self._wire: list[WireMessage] = [{"role": "system", "content": system}]
+        self._history = EncodedHistory()
         self._seen = 0
         self._ids: set[str] = set() if call_ids is None else call_ids
 
@@ -105,7 +107,10 @@ class Speaker:
             self._wire.append(self._to_wire(item))
         self._seen = len(view)
         request = ChatRequest(
-            messages=tuple(self._wire), tools=self._tools, tool_choice=self._tool_choice
+            messages=tuple(self._wire),
+            tools=self._tools,
+            tool_choice=self._tool_choice,
+            history=self._history,
         )
         nothing = Message(role=self._side)
         if self._is_too_large(request):

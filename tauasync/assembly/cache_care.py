@@ -82,13 +82,13 @@ class CacheCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         entries: how many were looked at.
-        with_parts: of those, how many say what their key is made of.
+        rederived: of those, how many have a key that was made anew from what it is made of.
         file_damage: what SQLite finds wrong with the file; None where nothing is.
     """
 
     folder: str
     entries: int
-    with_parts: int
+    rederived: int
     damaged: tuple[Damage, ...]
     file_damage: str | None
 
@@ -187,7 +187,7 @@ def cache_stats(folder: Path, *, runs: Path, now: float) -> CacheStats:
 
 def cache_check(folder: Path) -> CacheCheck:
     """Read every entry; raises as `cache_stats` does."""
-    entries = with_parts = 0
+    entries = rederived = 0
     damaged = []
     for item in stock(folder):
         entries += 1
@@ -195,11 +195,11 @@ def cache_check(folder: Path) -> CacheCheck:
         if reason is not None:
             damaged.append(Damage(row_id=item.row_id, key=item.key, reason=reason))
         else:
-            with_parts += item.parts is not None
+            rederived += item.parts is not None
     return CacheCheck(
         folder=str(folder),
         entries=entries,
-        with_parts=with_parts,
+        rederived=rederived,
         damaged=tuple(damaged),
         file_damage=check(folder),
     )
@@ -282,9 +282,15 @@ def _contradiction(item: StockItem) -> str | None:
     assert entry is not None
     if entry.completion.key not in ("", item.key):
         return "the answer names another key"
-    if entry.parts is not None and entry.parts.model != entry.model:
+    parts = entry.parts
+    if parts is None:
+        return None
+    if parts.model != entry.model:
         return "its key is made of another model"
-    return None
+    try:
+        return None if parts.key == item.key else "its key is not that of what it is made of"
+    except ValueError:
+        return "what its key is made of is damaged"
 
 
 def _tally(tallies: dict[str, Tally], name: str) -> Tally:

@@ -13,7 +13,7 @@ from tauasync.endpoint.completion import ChatRequest, Completion, Origin, salt_o
 from tauasync.endpoint.keys import KeyParts, key_parts, sampled_key
 from tauasync.endpoint.spec import ModelSpec
 from tauasync.endpoint.wire import build_body
-from tauasync.episode.view import view
+from tauasync.episode.view import sees
 from tauasync.errors import ContextOverflow, DataError
 from tauasync.evaluator.judge import judge_request
 from tauasync.grid.cell import Cell
@@ -132,7 +132,7 @@ async def spoken(
             before=_nothing,
             call_ids=set(),
         )
-    await speaker.speak(view(before, side))
+    await speaker.speak(tuple(item for item in before if sees(item, side)))
     return client.requests[-1]
 
 

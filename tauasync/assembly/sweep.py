@@ -20,6 +20,7 @@ from tauasync.endpoint.ledger import Unlimited
 from tauasync.episode.step import Limits
 from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
+from tauasync.scheduler.handover import quick_handover
 from tauasync.scheduler.lag import LoopLag
 from tauasync.scheduler.ledger import CappedLedger
 from tauasync.scheduler.pace import Pace
@@ -115,7 +116,7 @@ async def sweep(
             control=control,
             progress=progress,
         )
-        with rare_collections():
+        with rare_collections(), quick_handover():
             async with anyio.create_task_group() as group:
                 await group.start(_heed_signals, group.cancel_scope, control, say)
                 group.start_soon(show, operator.snapshot)

@@ -63,7 +63,7 @@ def verify(folder: Path, *, as_json: bool) -> int:
     else:
         print(
             f"{found.entries:,} answers read, {len(found.damaged):,} damaged; "
-            f"{found.with_parts:,} say what their key is made of"
+            f"{found.rederived:,} keys made anew from what they are made of"
         )
         for damage in found.damaged[:_SHOWN_DAMAGE]:
             print(plain(f"  row {damage.row_id}  {damage.key or 'no key'}: {damage.reason}"))

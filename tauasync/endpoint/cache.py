@@ -1,7 +1,7 @@
 """The response cache: every answer that was ever paid for, committed before it is used.
 
 All disk work happens on one thread of its own, which commits whatever has gathered in one
-transaction; the event loop never waits for a disk.
+transaction, before any look-up; the event loop never waits for a disk.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _MAX_BATCH = 256
 _CLOSE_S = 10.0
+KEPT_DELAYS = 20_000
+"""Bound of the sample that the statistics of commits are made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +45,16 @@ class CacheStatistics:
         refused: rows that were there but not to be trusted: tampered with, damaged, of
             another model or of another schema.
         commits: answers written.
+        commit_p50_s, commit_p99_s: seconds from an answer's last byte to its commit, of the last
+            `KEPT_DELAYS` answers; what a kill in between would have to pay again. None without any.
     """
 
     hits: int = 0
     misses: int = 0
     refused: int = 0
     commits: int = 0
+    commit_p50_s: float | None = None
+    commit_p99_s: float | None = None
 
 
 class AnswerCache(Protocol):
@@ -57,11 +65,18 @@ class AnswerCache(Protocol):
         ...
 
     async def put(
-        self, key: str, model: str, completion: Completion, *, parts: KeyParts | None = None
+        self,
+        key: str,
+        model: str,
+        completion: Completion,
+        *,
+        received_at: float | None = None,
+        parts: KeyParts | None = None,
     ) -> Completion:
         """Keep an answer; return the one that now stands under the key.
 
         Args:
+            received_at: when the answer's last byte had come, on the clock of `time.monotonic`.
             parts: what the key is made of, kept for whoever asks why it is not found.
         """
         ...
@@ -83,7 +98,13 @@ class NoCache:
         return None
 
     async def put(
-        self, key: str, model: str, completion: Completion, *, parts: KeyParts | None = None
+        self,
+        key: str,
+        model: str,
+        completion: Completion,
+        *,
+        received_at: float | None = None,
+        parts: KeyParts | None = None,
     ) -> Completion:
         """The answer as it came."""
         return completion
@@ -103,6 +124,7 @@ class _Get:
 @dataclass(slots=True)
 class _Put:
     entry: Entry
+    received_at: float | None
     future: asyncio.Future[Lookup]
 
 
@@ -127,7 +149,8 @@ class ResponseCache:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Future[None] | None = None
-        self._counts = CacheStatistics()
+        self._hits = self._misses = self._refused = self._commits = 0
+        self._delays: deque[float] = deque(maxlen=KEPT_DELAYS)
 
     async def __aenter__(self) -> Self:
         """Open the folder.
@@ -177,44 +200,53 @@ class ResponseCache:
         future = self._future()
         self._submit(_Get(key, model, future))
         found = await future
-        self._count(
-            hits=found.completion is not None,
-            misses=found.completion is None,
-            refused=found.refused is not None,
-        )
+        if found.completion is None:
+            self._misses += 1
+        else:
+            self._hits += 1
         if found.refused is not None:
+            self._refused += 1
             _LOG.warning("cache %s: row %s refused: %s", self._folder, key, found.refused)
         return found.completion
 
     async def put(
-        self, key: str, model: str, completion: Completion, *, parts: KeyParts | None = None
+        self,
+        key: str,
+        model: str,
+        completion: Completion,
+        *,
+        received_at: float | None = None,
+        parts: KeyParts | None = None,
     ) -> Completion:
         """Commit an answer; the answer that stands under the key is returned.
 
         The work is on its way before the first await: whoever is cancelled while waiting has
         still committed.
 
+        Args:
+            received_at: when the answer's last byte had come, on the clock of `time.monotonic`.
+
         Raises:
             StorageError: the disk failed, so nothing was committed.
         """
         future = self._future()
         entry = Entry(key=key, model=model, completion=completion, parts=parts)
-        self._submit(_Put(entry, future))
+        self._submit(_Put(entry, received_at, future))
         stands = await future
-        self._count(commits=1, refused=stands.refused is not None)
+        self._commits += 1
+        self._refused += stands.refused is not None
         return stands.completion or completion
 
     def statistics(self) -> CacheStatistics:
         """Use so far."""
-        return self._counts
-
-    def _count(self, *, hits: int = 0, misses: int = 0, refused: int = 0, commits: int = 0) -> None:
-        counts = self._counts
-        self._counts = CacheStatistics(
-            hits=counts.hits + hits,
-            misses=counts.misses + misses,
-            refused=counts.refused + refused,
-            commits=counts.commits + commits,
+        delays = sorted(self._delays)
+        return CacheStatistics(
+            hits=self._hits,
+            misses=self._misses,
+            refused=self._refused,
+            commits=self._commits,
+            commit_p50_s=_quantile(delays, 0.5),
+            commit_p99_s=_quantile(delays, 0.99),
         )
 
     def _future(self) -> asyncio.Future[Lookup]:
@@ -223,8 +255,12 @@ class ResponseCache:
         return self._loop.create_future()
 
     def _submit(self, job: _Job) -> None:
-        """Hand a job over together with all others of this turn of the event loop."""
+        """Hand a look-up over together with all others of this turn of the event loop; an answer
+        at once, since until it is written a kill would lose it."""
         assert self._loop is not None
+        if isinstance(job, _Put):
+            self._jobs.put([job])
+            return
         if not self._gathered:
             self._loop.call_soon(self._flush)
         self._gathered.append(job)
@@ -246,8 +282,7 @@ class ResponseCache:
             going = True
             while going:
                 jobs, going = self._gather()
-                results = _serve(shelf, jobs)
-                self._later(partial(_deliver, jobs, results))
+                _serve(shelf, jobs, self._send_back)
         finally:
             shelf.close()
             self._later(partial(_resolve, ended))
@@ -266,6 +301,20 @@ class ResponseCache:
                 return jobs, True
         return jobs, False
 
+    def _send_back(self, jobs: Sequence[_Job], results: Sequence[_Result]) -> None:
+        self._later(partial(self._deliver, jobs, results, monotonic()))
+
+    def _deliver(self, jobs: Sequence[_Job], results: Sequence[_Result], done_at: float) -> None:
+        for job, result in zip(jobs, results, strict=True):
+            if isinstance(result, Exception):
+                if not job.future.done():
+                    job.future.set_exception(result)
+                continue
+            if isinstance(job, _Put) and job.received_at is not None:
+                self._delays.append(done_at - job.received_at)
+            if not job.future.done():
+                job.future.set_result(result)
+
     def _later(self, action: Callable[[], None]) -> None:
         assert self._loop is not None
         try:
@@ -274,40 +323,34 @@ class ResponseCache:
             return
 
 
-def _serve(shelf: Shelf, jobs: list[_Job]) -> list[_Result]:
-    """Look-ups first, each on its own; then all answers in one transaction."""
-    try:
-        return _served(shelf, jobs)
-    except Exception as error:  # noqa: BLE001 - every job's outcome, so that nobody waits for ever
-        return [error] * len(jobs)
-
-
-def _served(shelf: Shelf, jobs: list[_Job]) -> list[_Result]:
-    results: dict[int, _Result] = {}
+def _serve(
+    shelf: Shelf, jobs: list[_Job], deliver: Callable[[Sequence[_Job], Sequence[_Result]], None]
+) -> None:
+    """All answers in one transaction, since each moment they could be lost; then the look-ups."""
     puts = [job for job in jobs if isinstance(job, _Put)]
-    for job in jobs:
-        if isinstance(job, _Get):
-            try:
-                results[id(job)] = shelf.read(job.key, job.model)
-            except StorageError as error:
-                results[id(job)] = error
+    gets = [job for job in jobs if isinstance(job, _Get)]
     if puts:
-        try:
-            stands = shelf.write([job.entry for job in puts])
-            results.update({id(job): found for job, found in zip(puts, stands, strict=True)})
-        except StorageError as error:
-            results.update({id(job): error for job in puts})
-    return [results[id(job)] for job in jobs]
+        deliver(puts, _written(shelf, puts))
+    if gets:
+        deliver(gets, [_read(shelf, job) for job in gets])
 
 
-def _deliver(jobs: list[_Job], results: list[_Result]) -> None:
-    for job, result in zip(jobs, results, strict=True):
-        if job.future.done():
-            continue
-        if isinstance(result, Exception):
-            job.future.set_exception(result)
-        else:
-            job.future.set_result(result)
+def _written(shelf: Shelf, puts: list[_Put]) -> list[_Result]:
+    try:
+        return [*shelf.write([job.entry for job in puts])]
+    except Exception as error:  # noqa: BLE001 - every job's outcome, so that nobody waits for ever
+        return [error] * len(puts)
+
+
+def _read(shelf: Shelf, job: _Get) -> _Result:
+    try:
+        return shelf.read(job.key, job.model)
+    except Exception as error:  # noqa: BLE001 - as above
+        return error
+
+
+def _quantile(ordered: list[float], q: float) -> float | None:
+    return ordered[min(len(ordered) - 1, int(q * len(ordered)))] if ordered else None
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

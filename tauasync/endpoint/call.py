@@ -206,6 +206,7 @@ class Caller:
             raise TransportError(str(error), endpoint=facts.endpoint, model=facts.model) from error
         finally:
             clock.spent_s += anyio.current_time() - started
+        clock.answered_at = reply.received_at
         return reply
 
     def _read(self, errand: Errand[T], reply: Reply, facts: Facts) -> T:

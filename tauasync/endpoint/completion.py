@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from tauasync.jsonio import canonical
 from tauasync.types import MicroUsd, ToolSpec, Usage
+
+if TYPE_CHECKING:
+    from tauasync.endpoint.history import EncodedHistory
 
 ORIGIN_HEADER = "x-tauasync-origin"
 """By which the embedded endpoint, and no other, is told an `Origin`: its JSON, percent-encoded."""
@@ -29,12 +32,15 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
         tools: the tools on offer, none for plain text.
         tool_choice: "auto", "required", or None to leave it out.
         parameters: sampling parameters beyond the model's own, which they override.
+        history: one for all requests of a conversation, where the model keeps what it has
+            encoded; None for a request that stands alone. It changes nothing that is asked.
     """
 
     messages: tuple[dict[str, Any], ...]
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: str | None = None
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    history: EncodedHistory | None = None
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):

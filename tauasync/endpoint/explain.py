@@ -54,7 +54,8 @@ def fields_of(parts: KeyParts) -> dict[str, str]:
         "model": parts.model,
     }
     fields.update({f"salt.{name}": value for name, value in _salt(parts.salt).items()})
-    fields.update({f"settings.{name}": _text(value) for name, value in parts.settings.items()})
+    settings = {name: value for name, value in parts.settings.items() if name != "model"}
+    fields.update({f"settings.{name}": _text(value) for name, value in settings.items()})
     fields["tools"] = _digest(parts.tools)
     fields["system prompt"] = _digest(parts.opening)
     fields["messages"] = str(parts.messages)

@@ -8,8 +8,10 @@ event hooks) is not wanted here and costs a third of a request.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _KEEPALIVE_S = 60.0
 _CLOSE_S = 2.0
+_ENCODING = "content-encoding"
 
 
 class NoAnswer(Exception):
@@ -45,11 +48,17 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A whole answer; the names in `headers` are in lower case."""
+    """A whole answer.
+
+    Attributes:
+        headers: their names are in lower case.
+        received_at: when its last byte was read, on the clock of `time.monotonic`.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    received_at: float
 
 
 class Http:
@@ -96,7 +105,7 @@ class Http:
                 "pool": None,
             }
         }
-        self._urls: dict[str, httpx.URL] = {}
+        self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -122,49 +131,69 @@ class Http:
         Raises:
             NoAnswer: no answer, half of one, or one that is too large.
         """
-        reply: Reply | None = None
-        with anyio.CancelScope(deadline=anyio.current_time() + deadline_s):
-            try:
-                reply = await self._exchange(url, content, headers)
-            except (httpx.HTTPError, aiohttp.ClientError, httpx.StreamError, OSError) as error:
-                raise NoAnswer(_describe(error), sent=not _never_sent(error)) from error
-        if reply is None:
-            raise NoAnswer(f"no whole answer within {deadline_s:g} s", sent=True)
-        return reply
+        # Not a scope of anyio's: entering and leaving one costs as much as all of the reading.
+        within = asyncio.timeout(deadline_s)
+        try:
+            async with within:
+                return await self._exchange(url, content, headers)
+        except (httpx.HTTPError, aiohttp.ClientError, httpx.StreamError, OSError) as error:
+            if within.expired():
+                raise NoAnswer(f"no whole answer within {deadline_s:g} s", sent=True) from error
+            raise NoAnswer(_describe(error), sent=not _never_sent(error)) from error
 
     async def _exchange(self, url: str, content: bytes, headers: Mapping[str, str]) -> Reply:
-        target = self._urls.get(url)
+        response = await self._transport.handle_async_request(self._request(url, content, headers))
+        names = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in response.headers.raw
+        }
+        try:
+            body = await self._body_of(response, packed=_ENCODING in names)
+        except BaseException:
+            with anyio.move_on_after(_CLOSE_S, shield=True):
+                await response.aclose()
+            raise
+        received_at = monotonic()
+        await response.aclose()
+        return Reply(status=response.status_code, headers=names, body=body, received_at=received_at)
+
+    async def _body_of(self, response: httpx.Response, *, packed: bool) -> bytes:
+        body = bytearray()
+        # Only a body that is packed has to go through httpx's layers of decoders.
+        async for chunk in response.aiter_bytes() if packed else _stream_of(response):
+            body += chunk
+            if len(body) > self._spec.max_body_bytes:
+                raise NoAnswer(
+                    f"the answer is larger than {self._spec.max_body_bytes} bytes", sent=True
+                )
+        return bytes(body)
+
+    def _request(self, url: str, content: bytes, headers: Mapping[str, str]) -> httpx.Request:
+        target = self._targets.get(url)
         if target is None:
-            target = self._urls[url] = httpx.URL(url)
-        more = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+            address = httpx.URL(url)
+            target = (address, [(b"host", address.netloc), *self._headers])
+            self._targets[url] = target
+        address, constant = target
         request = httpx.Request(
             "POST",
-            target,
-            headers=self._headers + more,
-            content=content,
+            address,
+            headers=[
+                *constant,
+                (b"content-length", b"%d" % len(content)),
+                *((name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()),
+            ],
+            # As a stream: with `content` httpx would build the headers twice.
+            stream=httpx.ByteStream(content),
             extensions=self._extensions,
         )
-        response = await self._transport.handle_async_request(request)
-        body = bytearray()
-        try:
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > self._spec.max_body_bytes:
-                    raise NoAnswer(
-                        f"the answer is larger than {self._spec.max_body_bytes} bytes", sent=True
-                    )
-        finally:
-            if not response.is_closed:
-                with anyio.move_on_after(_CLOSE_S, shield=True):
-                    await response.aclose()
-        return Reply(
-            status=response.status_code,
-            headers={
-                name.decode("latin-1").lower(): value.decode("latin-1")
-                for name, value in response.headers.raw
-            },
-            body=bytes(body),
-        )
+        request.read()
+        return request
+
+
+def _stream_of(response: httpx.Response) -> httpx.AsyncByteStream:
+    assert isinstance(response.stream, httpx.AsyncByteStream)
+    return response.stream
 
 
 def _network(spec: EndpointSpec) -> AiohttpTransport:

@@ -1,6 +1,6 @@
 """A model that can be asked.
 
-One completion: request → body → key → cache? → reservation → lane → HTTP → validation →
+One completion: request → bytes → key → cache? → reservation → lane → HTTP → validation →
 cache commit → answer. From the bytes of an answer to its place in the cache there is no
 point at which a cancellation could lose it.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import anyio
@@ -29,25 +29,26 @@ from tauasync.endpoint.completion import (
     salt_of,
 )
 from tauasync.endpoint.failure import Facts
+from tauasync.endpoint.frame import Frame, ToolShelf
+from tauasync.endpoint.history import EncodedHistory, Openings
 from tauasync.endpoint.http import Reply
-from tauasync.endpoint.keys import key_parts, sampled_key
+from tauasync.endpoint.keys import SAMPLED, KeyParts, framed_key, key_frame, normal_url
 from tauasync.endpoint.price import Price
 from tauasync.endpoint.retry import CallClock
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec
-from tauasync.endpoint.tokens import TokenCounter
-from tauasync.endpoint.wire import Body, build_body, max_answer_tokens, wire_tools
-from tauasync.jsonio import dumps, encode_struct
-from tauasync.types import MicroUsd, ToolSpec, Usage
+from tauasync.endpoint.tokens import PER_REQUEST, TokenCounter
+from tauasync.endpoint.wire import Body, body_head, max_answer_tokens, settings_of, whole_body
+from tauasync.jsonio import encode_struct
+from tauasync.types import MicroUsd, Usage
 
 _PLAIN = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
 """What a header carries as it is."""
 
 LARGE_CHARS = 500_000
-"""Requests from here on are encoded in a worker thread."""
+"""A turn that adds so much is encoded in a worker thread."""
 FIRST_GUESS_TOKENS = 512
 """Length of an answer assumed for the lane before any has come; then the longest recent one."""
 _REMEMBERED_ANSWERS = 64
-_REMEMBERED_TOOLS = 256
 
 KNOWN_TOKENIZER_SAFETY = 1.1
 OTHER_TOKENIZER_SAFETY = 1.5
@@ -55,6 +56,36 @@ ESTIMATE_SAFETY = 2.0
 """Factors from counted to billed prompt tokens in a bound: for models whose tokenizer is at
 hand, for other models, for counts estimated by size. Bills that exceed them raise them."""
 _KNOWN_TOKENIZERS = ("gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-")
+
+
+class _Prepared(NamedTuple):
+    """A request in its encoded form."""
+
+    frame: Frame
+    history: EncodedHistory
+    key: str
+
+    def parts(self) -> KeyParts:
+        """What the key is made of."""
+        history = self.history
+        return msgspec.structs.replace(
+            self.frame.parts,
+            opening=history.opening.hex(),
+            messages=len(history.fragments),
+            chain=history.chain.hex(),
+        )
+
+    def content(self, changes: Body | None = None) -> bytes:
+        """The body to send.
+
+        Args:
+            changes: settings that differ from what was asked for.
+        """
+        head = self.frame.head
+        if changes:
+            tools = self.frame.tools
+            head = body_head({**self.frame.settings, **changes}, tools and tools.sent)
+        return whole_body(head, self.history.fragments)
 
 
 class EndpointModel:
@@ -86,7 +117,8 @@ class EndpointModel:
         self._payer = payer
         self._url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
         self._safety = _safety_of(spec.model, counter)
-        self._tools: dict[int, tuple[tuple[ToolSpec, ...], list[Body]]] = {}
+        self._tools = ToolShelf()
+        self._openings: Openings = {}
         self._answers: deque[int] = deque(maxlen=_REMEMBERED_ANSWERS)
 
     @property
@@ -111,7 +143,10 @@ class EndpointModel:
 
     def count_tokens(self, request: ChatRequest) -> int:
         """Prompt tokens of a request as far as they can be counted here."""
-        return self._counter.request(request)
+        history = self._history(request)
+        if history.uncounted:
+            history.count(self._counter.messages(history.uncounted))
+        return PER_REQUEST + history.tokens + self._counter.tools(request.tools)
 
     async def complete(self, request: ChatRequest, origin: Origin) -> Completion:
         """Ask, or find the answer that was paid for before.
@@ -122,45 +157,60 @@ class EndpointModel:
             StorageError: the cache failed.
             ConfigError: the request holds a parameter this model cannot be sent.
         """
-        body, key = await self._prepare(request, origin)
-        found = await self._cache.get(key, self.spec.model)
+        prepared = await self._prepare(request, origin)
+        found = await self._cache.get(prepared.key, self.spec.model)
         if found is not None:
             return msgspec.structs.replace(
                 found, from_cache=True, attempts=0, latency_s=0.0, cost=self._cost(found.usage)
             )
-        return await self._fetch(request, origin, body, key, self._cache)
+        return await self._fetch(request, prepared, self._cache)
 
     async def complete_uncached(self, request: ChatRequest, origin: Origin) -> Completion:
         """Ask in any case, and keep nothing; for probing. Raises as `complete` does."""
-        body, key = await self._prepare(request, origin)
-        return await self._fetch(request, origin, body, key, None)
+        prepared = await self._prepare(request, origin)
+        return await self._fetch(request, prepared, None)
 
-    async def _prepare(self, request: ChatRequest, origin: Origin) -> tuple[Body, str]:
-        if _chars(request) > LARGE_CHARS:
-            return await anyio.to_thread.run_sync(self._encode, request, origin)
-        return self._encode(request, origin)
+    async def _prepare(self, request: ChatRequest, origin: Origin) -> _Prepared:
+        history = self._history(request)
+        if _chars(history.new) > LARGE_CHARS:
+            return await anyio.to_thread.run_sync(self._encode, request, origin, history)
+        return self._encode(request, origin, history)
 
-    def _encode(self, request: ChatRequest, origin: Origin) -> tuple[Body, str]:
-        body = build_body(request, self.spec, origin, tools=self._tools_of(request))
-        key = sampled_key(
-            base_url=self.endpoint.base_url,
+    def _history(self, request: ChatRequest) -> EncodedHistory:
+        history = EncodedHistory() if request.history is None else request.history
+        history.follow(request.messages, self)
+        return history
+
+    def _encode(self, request: ChatRequest, origin: Origin, history: EncodedHistory) -> _Prepared:
+        frame = history.frame
+        if frame is None or not frame.fits(request, origin):
+            frame = history.frame = self._frame(request, origin)
+        history.encode(self.spec.profile, self._openings)
+        return _Prepared(frame, history, framed_key(frame.hash, history.chain))
+
+    def _frame(self, request: ChatRequest, origin: Origin) -> Frame:
+        settings = settings_of(request, self.spec, origin)
+        tools = self._tools.encoded(request.tools)
+        parts = KeyParts(
+            kind=SAMPLED,
+            address=normal_url(self.endpoint.base_url),
             model=self.spec.model,
-            body=body,
             salt=self._salt(origin),
+            settings=settings,
+            tools=tools and tools.digest.hex(),
         )
-        return body, key
-
-    def _tools_of(self, request: ChatRequest) -> list[Body]:
-        """The tools on the wire, built once for the tuple a conversation keeps sending."""
-        tools = request.tools
-        known = self._tools.get(id(tools))
-        if known is not None and known[0] is tools:
-            return known[1]
-        wire = wire_tools(tools)
-        if len(self._tools) >= _REMEMBERED_TOOLS:
-            self._tools.clear()
-        self._tools[id(tools)] = (tools, wire)
-        return wire
+        return Frame(
+            offered=request.tools,
+            tool_choice=request.tool_choice,
+            parameters=request.parameters,
+            origin=origin,
+            settings=settings,
+            tools=tools,
+            head=body_head(settings, tools and tools.sent),
+            parts=parts,
+            hash=key_frame(parts),
+            headers=self._headers(origin),
+        )
 
     def _salt(self, origin: Origin) -> str:
         return salt_of(origin, kind=self.endpoint.kind)
@@ -168,20 +218,15 @@ class EndpointModel:
     async def _fetch(
         self,
         request: ChatRequest,
-        origin: Origin,
-        body: Body,
-        key: str,
+        prepared: _Prepared,
         cache: AnswerCache | None,
     ) -> Completion:
-        prompt = await self._counter.request_unblocking(request)
-        longest = max_answer_tokens(body)
-        content = dumps(body)
-        parts = key_parts(
-            base_url=self.endpoint.base_url,
-            model=self.spec.model,
-            body=body,
-            salt=self._salt(origin),
-        )
+        frame, history, key = prepared
+        if uncounted := history.uncounted:
+            history.count(await self._counter.messages_unblocking(uncounted))
+        prompt = PER_REQUEST + history.tokens + self._counter.tools(request.tools)
+        longest = max_answer_tokens(frame.settings)
+        parts = prepared.parts()
 
         def read(reply: Reply, facts: Facts) -> Completion:
             return self._read(reply, facts, prompt)
@@ -197,7 +242,9 @@ class EndpointModel:
             )
             if cache is None:
                 return mine
-            stands = await cache.put(key, self.spec.model, mine, parts=parts)
+            stands = await cache.put(
+                key, self.spec.model, mine, received_at=clock.answered_at, parts=parts
+            )
             if stands is mine:
                 return mine
             # Another call with the same key was first: its answer counts, this bill does too.
@@ -214,8 +261,8 @@ class EndpointModel:
             Errand(
                 model=self.spec.name,
                 url=self._url,
-                content=content,
-                headers=self._headers(origin, key),
+                content=prepared.content(),
+                headers=self._headers_of(frame, key),
                 tokens=prompt + (longest or max(self._answers, default=FIRST_GUESS_TOKENS)),
                 bound=self._bound(prompt, longest),
                 read=read,
@@ -247,13 +294,15 @@ class EndpointModel:
             texts += [call.name, call.arguments]
         return sum(self._counter.text(text) for text in texts)
 
-    def _headers(self, origin: Origin, key: str) -> dict[str, str]:
-        headers: dict[str, str] = {}
-        if self.endpoint.kind == "embedded":
-            headers[ORIGIN_HEADER] = quote(encode_struct(origin), safe=_PLAIN)
-        if self.endpoint.sends_idempotency_key:
-            headers[IDEMPOTENCY_HEADER] = key
-        return headers
+    def _headers(self, origin: Origin) -> dict[str, str]:
+        if self.endpoint.kind != "embedded":
+            return {}
+        return {ORIGIN_HEADER: quote(encode_struct(origin), safe=_PLAIN)}
+
+    def _headers_of(self, frame: Frame, key: str) -> Mapping[str, str]:
+        if not self.endpoint.sends_idempotency_key:
+            return frame.headers
+        return {**frame.headers, IDEMPOTENCY_HEADER: key}
 
     def _cost(self, usage: Usage) -> MicroUsd | None:
         return self.price.cost(usage) if self.price is not None else None
@@ -281,9 +330,7 @@ def _safety_of(model: str, counter: TokenCounter) -> float:
     return KNOWN_TOKENIZER_SAFETY if known else OTHER_TOKENIZER_SAFETY
 
 
-def _chars(request: ChatRequest) -> int:
+def _chars(messages: Sequence[Mapping[str, Any]]) -> int:
     return sum(
-        len(content)
-        for message in request.messages
-        if isinstance(content := message.get("content"), str)
+        len(content) for message in messages if isinstance(content := message.get("content"), str)
     )

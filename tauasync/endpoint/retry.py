@@ -40,11 +40,13 @@ class CallClock:
         attempts: requests sent so far.
         spent_s: seconds on the wire and in back-off.
         first_sent_at: when the first request was sent, on the event loop's clock.
+        answered_at: when the last answer had come in whole, on the clock of `time.monotonic`.
     """
 
     def __init__(self) -> None:
         self.attempts = 0
         self.first_sent_at = 0.0
+        self.answered_at: float | None = None
         self.spent_s = 0.0
 
 

@@ -128,23 +128,21 @@ class TokenCounter:
 
     def request(self, request: ChatRequest) -> int:
         """Prompt tokens of a request: its messages, its tools, the framing."""
-        return self.messages(request.messages) + self.tools(request.tools)
+        return PER_REQUEST + self.messages(request.messages) + self.tools(request.tools)
 
-    async def request_unblocking(self, request: ChatRequest) -> int:
-        """As `request`, but what would hold up the event loop is counted in a worker thread."""
-        known, fresh = self._split(request.messages)
+    async def messages_unblocking(self, messages: Iterable[Mapping[str, Any]]) -> int:
+        """As `messages`, but what would hold up the event loop is counted in a worker thread."""
+        known, fresh = self._split(messages)
         if self._encode is None or sum(map(len, fresh)) < SLOW_CHARS:
-            known += sum(self.text(text) for text in fresh)
-        else:
-            encode = self._encode
-            counts = await anyio.to_thread.run_sync(lambda: [len(encode(text)) for text in fresh])
-            for text, count in zip(fresh, counts, strict=True):
-                self._remember(text, count)
-            known += sum(counts)
-        return known + self.tools(request.tools)
+            return known + sum(self.text(text) for text in fresh)
+        encode = self._encode
+        counts = await anyio.to_thread.run_sync(lambda: [len(encode(text)) for text in fresh])
+        for text, count in zip(fresh, counts, strict=True):
+            self._remember(text, count)
+        return known + sum(counts)
 
     def messages(self, messages: Iterable[Mapping[str, Any]]) -> int:
-        """Prompt tokens of wire messages, framing included."""
+        """Prompt tokens of wire messages, each with its framing."""
         known, fresh = self._split(messages)
         return known + sum(self.text(text) for text in fresh)
 
@@ -167,7 +165,7 @@ class TokenCounter:
     def _split(self, messages: Iterable[Mapping[str, Any]]) -> tuple[int, list[str]]:
         """Tokens of the framing and of known texts, and the texts still to be counted."""
         memo = self._memo
-        known = PER_REQUEST
+        known = 0
         fresh: list[str] = []
         for message in messages:
             known += PER_MESSAGE

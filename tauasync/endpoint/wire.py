@@ -1,7 +1,8 @@
 """A request as the JSON body of a chat completion.
 
 Only protocol fields are sent, since strict servers refuse any other; a profile may switch
-further ones on. The functions are pure.
+further ones on. The messages come last, so that each body of a conversation begins with the
+bytes of the one before. The functions are pure.
 """
 
 from __future__ import annotations
@@ -63,26 +64,47 @@ def check_parameters(spec: ModelSpec) -> None:
         )
 
 
-def build_body(
-    request: ChatRequest, spec: ModelSpec, origin: Origin, *, tools: list[Body] | None = None
-) -> Body:
+def build_body(request: ChatRequest, spec: ModelSpec, origin: Origin) -> Body:
     """The body to send.
-
-    Args:
-        tools: `wire_tools` of the request's tools, where the caller has it at hand.
 
     Raises:
         ConfigError: the request's parameters cannot be sent to this model.
     """
-    body: Body = {"model": spec.model, "messages": _messages(request.messages, spec.profile)}
+    body = settings_of(request, spec, origin)
     if request.tools:
-        body["tools"] = wire_tools(request.tools) if tools is None else tools
-        if request.tool_choice is not None:
-            body["tool_choice"] = request.tool_choice
+        body["tools"] = wire_tools(request.tools)
+    body["messages"] = wire_messages(request.messages, spec.profile)
+    return body
+
+
+def settings_of(request: ChatRequest, spec: ModelSpec, origin: Origin) -> Body:
+    """The body without messages and tools; the same for each request of a conversation.
+
+    Raises:
+        ConfigError: the request's parameters cannot be sent to this model.
+    """
+    body: Body = {"model": spec.model}
+    if request.tools and request.tool_choice is not None:
+        body["tool_choice"] = request.tool_choice
     body.update(_parameters(request, spec))
     if spec.profile.send_seed and "seed" not in body:
         body["seed"] = seed_of(origin)
     return body
+
+
+def body_head(settings: Body, tools: bytes | None) -> bytes:
+    """The JSON of a body up to its first message.
+
+    Args:
+        tools: JSON of the tools; None without.
+    """
+    offered = b"" if tools is None else b',"tools":%b' % tools
+    return b'%b%b,"messages":[' % (dumps(settings)[:-1], offered)
+
+
+def whole_body(head: bytes, messages: Sequence[bytes]) -> bytes:
+    """The JSON of a body: its head, and the JSON of each message."""
+    return b"%b%b]}" % (head, b",".join(messages))
 
 
 def wire_tools(tools: Sequence[ToolSpec]) -> list[Body]:
@@ -149,18 +171,25 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _messages(messages: Sequence[Body], profile: ModelProfile) -> list[Body]:
-    sent = [
-        message if message.keys() <= _PLAIN_FIELDS else _message(message, profile)
-        for message in messages
-    ]
-    if profile.merge_system:
-        sent = _merged(sent)
-    if profile.developer_role:
-        sent = [
-            {**message, "role": "developer"} if message.get("role") == "system" else message
-            for message in sent
-        ]
+def wire_messages(messages: Sequence[Body], profile: ModelProfile) -> list[Body]:
+    """Messages as the protocol has them."""
+    if merges_system(messages, profile):
+        messages = _merged(messages)
+    return [wire_message(message, profile) for message in messages]
+
+
+def merges_system(messages: Sequence[Body], profile: ModelProfile) -> bool:
+    """Whether the first message sent is made of several, so that it may change with each turn."""
+    if not profile.merge_system:
+        return False
+    return [message.get("role") for message in messages].count("system") > 1
+
+
+def wire_message(message: Body, profile: ModelProfile) -> Body:
+    """One message as the protocol has it."""
+    sent = message if message.keys() <= _PLAIN_FIELDS else _message(message, profile)
+    if profile.developer_role and sent.get("role") == "system":
+        return {**sent, "role": "developer"}
     return sent
 
 
@@ -209,10 +238,8 @@ def safe_arguments(arguments: Any) -> str:
     return "{}"
 
 
-def _merged(messages: list[Body]) -> list[Body]:
+def _merged(messages: Sequence[Body]) -> list[Body]:
     system = [message for message in messages if message.get("role") == "system"]
-    if len(system) < 2:
-        return messages
     text = "\n\n".join(str(message["content"]) for message in system if message.get("content"))
     others = [message for message in messages if message.get("role") != "system"]
     return [{"role": "system", "content": text}, *others]

@@ -24,6 +24,8 @@ Builtins = Any
 Delta = list[tuple[str, str]]
 """Changed records as (key, canonical text)."""
 
+_ENCODER = json.JSONEncoder(sort_keys=True, default=str)
+
 
 class Table(Generic[R]):
     """Records by key, in order: those of the base first, then those added.
@@ -34,10 +36,11 @@ class Table(Generic[R]):
             keyed by id ("map") or as an array ("list").
     """
 
-    __slots__ = ("_base", "_changes", "_delta", "form")
+    __slots__ = ("_base", "_base_texts", "_changes", "_delta", "form")
 
     def __init__(self, base: Mapping[str, R], *, form: Literal["map", "list"]) -> None:
         self._base = base
+        self._base_texts: dict[str, str] = {}
         self._changes: dict[str, R] = {}
         self._delta: Delta | None = None
         self.form = form
@@ -74,7 +77,9 @@ class Table(Generic[R]):
 
     def fork(self) -> Table[R]:
         """A fresh, unchanged overlay over the same base."""
-        return Table(self._base, form=self.form)
+        fresh = Table(self._base, form=self.form)
+        fresh._base_texts = self._base_texts
+        return fresh
 
     def dump(self) -> Builtins:
         """The whole table as builtins."""
@@ -98,12 +103,19 @@ class Table(Generic[R]):
             if record is base:
                 continue
             text = canonical_text(to_builtins(record))
-            if base is None or text != canonical_text(to_builtins(base)):
+            if base is None or text != self._text_of_base(key, base):
                 changed.append((key, text))
         if self.form == "map":
             return sorted(changed)
         added = [item for item in changed if item[0] not in self._base]
         return sorted(item for item in changed if item[0] in self._base) + added
+
+    def _text_of_base(self, key: str, base: R) -> str:
+        """The canonical text of a base record; one memory of them for all overlays."""
+        text = self._base_texts.get(key)
+        if text is None:
+            text = self._base_texts[key] = canonical_text(to_builtins(base))
+        return text
 
     def same_base(self, other: Table[R]) -> bool:
         """Whether both overlays lie over the very same records."""
@@ -113,17 +125,20 @@ class Table(Generic[R]):
 class Slot(Generic[R]):
     """A single record of a database, replaced as a whole."""
 
-    __slots__ = ("_base", "_delta", "_delta_of", "value")
+    __slots__ = ("_base", "_base_text", "_delta", "_delta_of", "value")
 
     def __init__(self, base: R) -> None:
         self._base = base
+        self._base_text: list[str] = []
         self.value = base
         self._delta_of = base
         self._delta: Delta = []
 
     def fork(self) -> Slot[R]:
         """A fresh, unchanged overlay over the same base."""
-        return Slot(self._base)
+        fresh = Slot(self._base)
+        fresh._base_text = self._base_text
+        return fresh
 
     def dump(self) -> Builtins:
         """The record as builtins."""
@@ -139,7 +154,9 @@ class Slot(Generic[R]):
         if self.value is self._base:
             return []
         text = canonical_text(to_builtins(self.value))
-        return [] if text == canonical_text(to_builtins(self._base)) else [("", text)]
+        if not self._base_text:
+            self._base_text.append(canonical_text(to_builtins(self._base)))
+        return [] if text == self._base_text[0] else [("", text)]
 
     def same_base(self, other: Slot[R]) -> bool:
         """Whether both overlays lie over the very same record."""
@@ -231,7 +248,7 @@ def to_builtins(record: object) -> Builtins:
 
 def canonical_text(value: Builtins) -> str:
     """JSON with sorted keys, default separators, ASCII escapes; dates by `str`."""
-    return json.dumps(value, sort_keys=True, default=str)
+    return _ENCODER.encode(value)
 
 
 def deep_merge(base: Builtins, patch: Builtins) -> Builtins:

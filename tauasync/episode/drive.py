@@ -11,7 +11,7 @@ from tauasync.agent.speaker import Utterance
 from tauasync.endpoint.completion import Completion
 from tauasync.environment.domain import AnyEnvironment
 from tauasync.episode.step import Actor, Answers, EpisodeState, Limits, Turn, begin, pending, step
-from tauasync.episode.view import view
+from tauasync.episode.view import Views
 from tauasync.types import Termination, Transcript, TranscriptItem
 
 
@@ -79,12 +79,12 @@ async def play(
             decided about the episode.
     """
     started = clock()
-    state = begin(solo=user is None, history=history)
+    state, views = begin(solo=user is None, history=history), Views()
     for index, item in enumerate(state.transcript):
         await observe(Happening(index=index, item=item))
     while state.next is not None:
         known, actor = len(state.transcript), state.next
-        event, completion = await _event(state, environment, agent, user)
+        event, completion = await _event(state, views, environment, agent, user)
         state = step(state, event, limits, elapsed_s=clock() - started)
         new: tuple[TranscriptItem | None, ...] = state.transcript[known:]
         if completion is not None and not new:
@@ -110,6 +110,7 @@ async def play(
 
 async def _event(
     state: EpisodeState,
+    views: Views,
     environment: AnyEnvironment,
     agent: Participant,
     user: Participant | None,
@@ -120,8 +121,8 @@ async def _event(
             return Answers(messages=tuple(environment.call(call) for call in calls)), None
         case Actor.USER:
             assert user is not None
-            said = await user.speak(view(state.transcript, "user"))
+            said = await user.speak(views.of("user", state.transcript))
         case _:
-            said = await agent.speak(view(state.transcript, "assistant"))
+            said = await agent.speak(views.of("assistant", state.transcript))
     turn = Turn(message=said.message, failure=said.failure, overflow=said.overflow)
     return turn, said.completion

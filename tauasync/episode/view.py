@@ -16,6 +16,22 @@ def sees(item: TranscriptItem, side: Requestor) -> bool:
     return item.role == side or not item.tool_calls
 
 
-def view(transcript: Transcript, side: Requestor) -> Transcript:
-    """One side's view of the transcript, in order."""
-    return tuple(item for item in transcript if sees(item, side))
+class Views:
+    """Each side's view of one transcript that only grows, in order; each item is looked at once."""
+
+    def __init__(self) -> None:
+        self._looked_at = 0
+        self._items: dict[Requestor, list[TranscriptItem]] = {"assistant": [], "user": []}
+
+    def of(self, side: Requestor, transcript: Transcript) -> Transcript:
+        """One side's view.
+
+        Args:
+            transcript: must extend the one of the last call.
+        """
+        for item in transcript[self._looked_at :]:
+            for looking, items in self._items.items():
+                if sees(item, looking):
+                    items.append(item)
+        self._looked_at = len(transcript)
+        return tuple(self._items[side])

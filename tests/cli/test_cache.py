@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tauasync.assembly.domains import set_stage
 from tauasync.assembly.requests import request_again
 from tauasync.config.manifest import from_json
+from tauasync.endpoint.shelf import encode
+from tauasync.endpoint.stock import stock
 from tauasync.store.reader import RunReader
 from tests.cli.command import call, refused
 from tests.laws.harness import configure, swept
@@ -55,14 +58,22 @@ def test_verify_finds_damage_and_says_so_by_its_exit_code(
 ) -> None:
     sound = shown(capsys, "verify", "--dir", str(folder))
     assert sound["damaged"] == []
-    assert sound["with_parts"] == sound["entries"] > 0
+    assert sound["rederived"] == sound["entries"] > 0
     with closing(sqlite3.connect(folder / "cache.db")) as connection, connection:
         connection.execute("UPDATE Cache SET value = x'6a6a' WHERE rowid = 2")
     found = shown(capsys, "verify", "--dir", str(folder), code=8)
     assert [one["row_id"] for one in found["damaged"]] == [2]
+    (first, *_) = stock(folder)
+    assert first.entry is not None
+    assert first.parts is not None
+    forged = structs.replace(first.parts, salt="another call")
+    with closing(sqlite3.connect(folder / "cache.db")) as connection, connection:
+        value = encode(structs.replace(first.entry, parts=forged))
+        connection.execute("UPDATE Cache SET value = ? WHERE rowid = ?", (value, first.row_id))
     code, told = call(capsys, "cache", "verify", "--dir", str(folder))
     assert code == 8
-    assert "1 damaged" in told
+    assert "2 damaged" in told
+    assert "its key is not that of what it is made of" in told
 
 
 def test_nothing_goes_without_yes_and_only_what_fits_with_it(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
@@ -10,7 +12,7 @@ import msgspec
 import pytest
 
 from tauasync.endpoint.completion import ChatRequest, Origin
-from tauasync.endpoint.keys import deterministic_key, normal_url, sampled_key
+from tauasync.endpoint.keys import SCHEMA, deterministic_key, normal_url, sampled_key
 from tauasync.endpoint.profile import ModelProfile
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec
 from tauasync.endpoint.wire import build_body
@@ -29,17 +31,44 @@ def key(
     return sampled_key(base_url=at.base_url, model=of.model, body=body, salt=by.salt)
 
 
+GOLDEN_BODY: dict[str, Any] = {
+    "model": "m",
+    "tools": [{"type": "function", "function": {"name": "f"}}],
+    "temperature": 0,
+    "messages": [{"role": "system", "content": "é"}, {"role": "user", "content": "x"}],
+}
+
+
 def test_the_hash_is_pinned() -> None:
     """Were this to change, every answer ever paid for would be paid for again."""
-    body = {"model": "m", "messages": [{"role": "user", "content": "é"}], "temperature": 0}
-    given: dict[str, Any] = {"base_url": "https://api.test/v1", "model": "m", "body": body}
+    given: dict[str, Any] = {"base_url": "https://api.test/v1", "model": "m", "body": GOLDEN_BODY}
     assert (
         sampled_key(**given, salt="300/0/0")
-        == "0bcdac54884ab5e65d9974adfb630db3546324c73e99d2176ca4928d3e74ef5c"
+        == "f97a219d83fcafb6bf81d30a822a8c938fab00a657316613dc2a4695e6b31a9a"
     )
     assert (
         deterministic_key(**given)
-        == "606821e33c5c108c680f7d64407e43f900ae8a14cdd37311ccd51d97f1ad41c1"
+        == "44c276adac6109712840d7d0f438dbad7b5187ef1450cdd6c3779980e2785966"
+    )
+
+
+def test_the_key_is_computed_as_it_is_documented() -> None:
+    def of(value: Any) -> bytes:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return text.encode()
+
+    def hashed(data: bytes) -> bytes:
+        return hashlib.sha256(data).digest()
+
+    chain = hashed(b"")
+    for message in GOLDEN_BODY["messages"]:
+        chain = hashed(chain + of(message))
+    head = of([SCHEMA, "sampled", "https://api.test/v1", "m", "300/0/0"])
+    rest = of({"model": "m", "temperature": 0})
+    frame = head + b"\n" + rest + b"\n" + hashed(of(GOLDEN_BODY["tools"])) + b"\n"
+    assert (
+        sampled_key(base_url="https://api.test/v1", model="m", body=GOLDEN_BODY, salt="300/0/0")
+        == hashed(frame + chain).hex()
     )
 
 
@@ -51,8 +80,13 @@ CHANGES: dict[str, Callable[[ChatRequest], ChatRequest]] = {
 }
 
 
+CHANGES_NOTHING = {"history"}
+"""What is already encoded of a request."""
+
+
 def test_every_field_of_a_request_is_in_the_key() -> None:
-    assert set(CHANGES) == set(ChatRequest.__struct_fields__), "a new field needs a line above"
+    fields = set(ChatRequest.__struct_fields__)
+    assert fields == {*CHANGES, *CHANGES_NOTHING}, "a new field needs a line above"
     for name, change in CHANGES.items():
         assert key(change(request())) != key(), name
 

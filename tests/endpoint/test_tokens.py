@@ -50,7 +50,7 @@ def test_a_request_is_the_sum_of_its_parts(counter: TokenCounter) -> None:
 
 def test_tool_calls_and_parts_are_counted(counter: TokenCounter) -> None:
     call: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [tool_call()]}
-    bare = PER_REQUEST + PER_MESSAGE
+    bare = PER_MESSAGE
     assert counter.messages([call]) == bare + counter.text("get_user") + counter.text(
         '{"user_id": "u1"}'
     )
@@ -87,10 +87,11 @@ async def test_a_huge_text_does_not_hold_up_the_loop(counter: TokenCounter) -> N
             ticks += 1
 
     ticking = asyncio.ensure_future(tick())
-    count = await counter.request_unblocking(request(text))
+    messages = request(text).messages
+    count = await counter.messages_unblocking(messages)
     ticking.cancel()
     assert ticks > 1
-    assert count == counter.request(request(text))
+    assert count == counter.messages(messages)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tauasync.episode.step import Actor, Answers, EpisodeState, Limits, Turn, begin, pending, step
-from tauasync.episode.view import view
+from tauasync.episode.view import Views
 from tauasync.types import (
     GREETING,
     STOP,
@@ -117,13 +117,13 @@ def test_an_empty_turn_is_that_sides_recorded_failure() -> None:
 def test_what_the_user_said_beside_a_tool_call_is_delivered_when_nothing_follows() -> None:
     state = play(say("user", "please transfer me", "look"), say("user", ""))
     assert state.next is Actor.AGENT
-    assert view(state.transcript, "assistant")[-1].content == "please transfer me"
+    assert Views().of("assistant", state.transcript)[-1].content == "please transfer me"
 
 
 def test_text_beside_tool_calls_reaches_nobody_and_is_an_error_only_when_enforced() -> None:
     state = play(say("user", "hi"), say("assistant", "let me look", "look"))
     assert state.next is Actor.AGENT
-    assert "let me look" not in [item.content for item in view(state.transcript, "user")]
+    assert "let me look" not in [item.content for item in Views().of("user", state.transcript)]
     enforced = Limits(enforce_protocol=True)
     state = play(say("user", "hi"), say("assistant", "let me look", "look"), limits=enforced)
     assert (state.termination, state.steps) == (Termination.AGENT_ERROR, 2)
@@ -185,7 +185,7 @@ def test_every_conversation_keeps_the_protocols_promises(
     assert state.steps <= limits.max_steps + 1
     # neither side ever sees the other's tools
     for mine, other in (("assistant", "user"), ("user", "assistant")):
-        for item in view(state.transcript, mine):  # type: ignore[arg-type]
+        for item in Views().of(mine, state.transcript):  # type: ignore[arg-type]
             if isinstance(item, ToolMessage):
                 assert item.requestor == mine
             elif item.role == other:
