@@ -25,7 +25,7 @@ from tauasync.assembly.sweep import sweep
 from tauasync.config.load import load_config
 from tauasync.config.schema import RunConfig
 from tauasync.scheduler.control import StopReason
-from tauasync.scheduler.progress import Snapshot
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.run_store import RunStore
 

@@ -22,6 +22,17 @@ def price_of(config: RunConfig, name: str) -> dict[str, Any] | None:
     return None if listed is None else {"source": listed.source}
 
 
+def full_price(config: RunConfig, name: str) -> Price | None:
+    """A model's price in full; None where none is known."""
+    given = config.models[name].price
+    if given is None:
+        return _listed(config, name)
+    from tauasync.assembly.models import rates
+    from tauasync.endpoint.price import user_price
+
+    return user_price(rates(given))
+
+
 def has_longest_answer(config: RunConfig, name: str) -> bool:
     """Whether the length of one answer of a model can be bounded before it is sent: by
     `max_tokens`, or by a context window.

@@ -15,6 +15,7 @@ from tauasync.assembly.lane_events import LaneEvents
 from tauasync.assembly.lane_view import LaneView
 from tauasync.assembly.models import OpenModels, open_models
 from tauasync.assembly.money import budget_record, open_ledger, prepare_models, spent_before
+from tauasync.assembly.operator import Operator
 from tauasync.assembly.playing import Needs, needs_of, play_open, score_again
 from tauasync.assembly.signals import Signals
 from tauasync.assembly.stopping import Stopping
@@ -27,7 +28,9 @@ from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.handover import quick_handover
 from tauasync.scheduler.lag import LoopLag
-from tauasync.scheduler.progress import Progress, Snapshot
+from tauasync.scheduler.progress import Progress
+from tauasync.scheduler.regulator import Regulator
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.scheduler.spent import SpentCaps
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
@@ -113,6 +116,13 @@ async def sweep(
         await prepare_models(models, ledger, store)
         for endpoint in models.endpoints.values():
             control.when_stopping(endpoint.shut)
+        operator = Operator(
+            store,
+            Regulator(models.endpoints, models.lanes, now_s=anyio.current_time()),
+            control=control,
+            snapshot=progress.snapshot,
+            money=lambda: (config.budget.micro_usd, ledger.run.spent),
+        )
         lanes = LaneView(models)
         with rare_collections(), quick_handover():
             async with anyio.create_task_group() as group:
@@ -143,7 +153,8 @@ async def sweep(
                     say=say,
                     drain_deadline_s=config.limits.drain_deadline_s,
                 )
-                group.start_soon(show, progress.snapshot)
+                group.start_soon(show, operator.snapshot)
+                group.start_soon(operator.attend)
                 group.start_soon(lag.watch)
                 group.start_soon(lane_events.write, store)
                 group.start_soon(stopping.watch, config.limits.run_deadline_s)
@@ -161,6 +172,7 @@ async def sweep(
                             control=control,
                         )
                 group.cancel_scope.cancel()
+        await operator.leave()
         await lane_events.flush(store)
         reason, error = _why(control, spent_caps)
         await store.event(

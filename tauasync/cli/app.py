@@ -9,6 +9,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from tauasync import __version__
+from tauasync.cli.cache_app import cache_app
+from tauasync.cli.options import DataOpt, JsonOpt
 from tauasync.errors import TauasyncError
 
 app = typer.Typer(
@@ -25,6 +27,8 @@ tasks_app = typer.Typer(
 )
 app.add_typer(tasks_app, name="tasks")
 
+app.add_typer(cache_app, name="cache")
+
 ConfigArg = Annotated[Path, typer.Argument(metavar="CONFIG", help="A TOML file; see configs/.")]
 RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="A run file, e.g. runs/demo.sqlite.")]
 SetOpt = Annotated[
@@ -33,15 +37,6 @@ SetOpt = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Override one key of the configuration (repeatable), e.g. --set run.trials=1.",
-    ),
-]
-DataOpt = Annotated[
-    Path | None,
-    typer.Option(
-        "--data-dir",
-        metavar="DIR",
-        help="Folder of the upstream benchmark's data (holds `domains/`); "
-        "also TAUASYNC_TAU2_DATA or run.data_dir.",
     ),
 ]
 UsdOpt = Annotated[
@@ -63,7 +58,6 @@ TokensOpt = Annotated[
 QuietOpt = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
 ]
-JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def _version(*, value: bool) -> None:
@@ -184,13 +178,27 @@ def plan(
     config: ConfigArg,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="Tell it from this earlier run (repeatable). Default: what fits of runs/.",
+        ),
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Show the grid, the calls to expect and which prices are known; nothing is sent."""
+    """Show the grid and the calls, tokens, cost and time to expect; nothing is sent."""
     from tauasync.cli.plan import show_plan
 
     raise typer.Exit(
-        show_plan(config, overrides=overrides or [], data_dir=data_dir, as_json=as_json)
+        show_plan(
+            config,
+            overrides=overrides or [],
+            data_dir=data_dir,
+            runs=runs or [],
+            as_json=as_json,
+        )
     )
 
 
@@ -208,6 +216,53 @@ def status(run_file: RunArg, as_json: JsonOpt = False) -> None:
     from tauasync.cli.read import show_status
 
     raise typer.Exit(show_status(run_file, as_json=as_json))
+
+
+@app.command()
+def watch(
+    run_file: RunArg,
+    once: Annotated[bool, typer.Option("--once", help="Look only once.")] = False,
+) -> None:
+    """Watch a run from another terminal until it ends; nothing is written."""
+    from tauasync.cli.watch import watch_run
+
+    raise typer.Exit(watch_run(run_file, once=once))
+
+
+@app.command()
+def tune(
+    run_file: RunArg,
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--endpoint", metavar="NAME", help="Whose limits; needed where the run uses several."
+        ),
+    ] = None,
+    max_in_flight: Annotated[
+        int | None,
+        typer.Option("--max-in-flight", min=1, metavar="N", help="Requests on the wire at once."),
+    ] = None,
+    requests_per_min: Annotated[
+        float | None,
+        typer.Option("--requests-per-min", min=0, metavar="N", help="0 takes the limit away."),
+    ] = None,
+    tokens_per_min: Annotated[
+        float | None,
+        typer.Option("--tokens-per-min", min=0, metavar="N", help="0 takes the limit away."),
+    ] = None,
+) -> None:
+    """Change an endpoint's limits while a run is being played; the next session has its own."""
+    from tauasync.cli.tune import tune_run
+
+    raise typer.Exit(
+        tune_run(
+            run_file,
+            endpoint=endpoint,
+            max_in_flight=max_in_flight,
+            requests_per_min=requests_per_min,
+            tokens_per_min=tokens_per_min,
+        )
+    )
 
 
 @app.command()

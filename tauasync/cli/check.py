@@ -24,14 +24,15 @@ def probe_all(config_path: Path, *, overrides: Sequence[str], as_json: bool) -> 
     config = load_config(config_path, overrides)
     check_settings(config, environ=os.environ)
     results = anyio.run(_probe, config)
+    ready = all(result.outcome is ProbeOutcome.READY for result in results.values())
     if as_json:
-        print(json.dumps([_plain(name, result) for name, result in results.items()], indent=1))
+        models = [_plain(name, result) for name, result in results.items()]
+        print(json.dumps({"ready": ready, "models": models}, indent=1))
     else:
         for name, result in results.items():
             print(f"{name}: {result.line}")
             if result.hint:
                 print(f"  {result.hint}")
-    ready = all(result.outcome is ProbeOutcome.READY for result in results.values())
     return ExitCode.COMPLETE if ready else ExitCode.ENDPOINT_UNUSABLE
 
 

@@ -6,10 +6,13 @@ import sys
 from typing import IO, TextIO, cast
 
 from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
 
 from tauasync.cli.outlets import PlainOutlet
 
 PIPE_COLUMNS = 120
+_UNBOUNDED = 10_000
 
 
 def wide_console() -> Console:
@@ -23,6 +26,16 @@ def wide_console() -> Console:
 def error_console() -> Console:
     """A console on stderr; like every console it sends what it is given, so clean foreign text."""
     return Console(stderr=True, highlight=False, file=_unfiltered(sys.stderr))
+
+
+def print_unfolded(console: Console, table: Table) -> None:
+    """Print a table as wide as its longest row, so that an id in it can be copied and searched.
+
+    What is wider than a terminal is broken by the terminal, which puts no line break into it.
+    """
+    wide = console.options.update(max_width=_UNBOUNDED)
+    console.width = max(console.width, Measurement.get(console, wide, table).maximum)
+    console.print(table, soft_wrap=True)
 
 
 def _unfiltered(stream: TextIO) -> IO[str]:

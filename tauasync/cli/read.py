@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tauasync.cli.console import wide_console
+from tauasync.cli.console import print_unfolded, wide_console
 from tauasync.cli.exit_codes import ExitCode
 from tauasync.jsonio import dumps
 from tauasync.report.cells import cells_view, unsolved
@@ -56,7 +56,7 @@ def list_cells(path: Path, *, only_unsolved: bool, as_json: bool) -> int:
             for cell in cells:
                 print(dumps(msgspec.to_builtins(cell)).decode())
         else:
-            wide_console().print(cells_view(cells))
+            print_unfolded(wide_console(), cells_view(cells))
     return ExitCode.COMPLETE
 
 

@@ -14,7 +14,7 @@ from tauasync.assembly.sweep import SweepEnd, sweep
 from tauasync.cli.read import print_report
 from tauasync.cli.sweep import code_of
 from tauasync.evaluator.reward import GRADING_VERSION
-from tauasync.scheduler.progress import Snapshot
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.run_store import RunStore
 

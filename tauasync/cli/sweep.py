@@ -24,16 +24,17 @@ from tauasync.assembly.signals import Interrupted, Signals
 from tauasync.assembly.sweep import SweepEnd, sweep
 from tauasync.cli.console import error_console
 from tauasync.cli.exit_codes import ExitCode, exit_code_for
-from tauasync.cli.progress import display, line
+from tauasync.cli.progress import display
 from tauasync.cli.read import print_report
 from tauasync.config.fingerprint import fingerprint
 from tauasync.config.load import load_config
 from tauasync.config.manifest import to_json
 from tauasync.config.schema import RunConfig
 from tauasync.jsonio import dumps
+from tauasync.report.panel import line
 from tauasync.report.words import plain
 from tauasync.scheduler.control import StopReason
-from tauasync.scheduler.progress import Snapshot
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.files import find_runs
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import anyio
 
 from tauasync.endpoint.completion import Completion
-from tauasync.endpoint.shelf import Lookup, Shelf
+from tauasync.endpoint.keys import KeyParts
+from tauasync.endpoint.shelf import Entry, Lookup, Shelf
 from tauasync.errors import StorageError
 
 if TYPE_CHECKING:
@@ -64,9 +65,20 @@ class AnswerCache(Protocol):
         ...
 
     async def put(
-        self, key: str, model: str, completion: Completion, received_at: float | None = None
+        self,
+        key: str,
+        model: str,
+        completion: Completion,
+        *,
+        received_at: float | None = None,
+        parts: KeyParts | None = None,
     ) -> Completion:
-        """Keep an answer; return the one that now stands under the key."""
+        """Keep an answer; return the one that now stands under the key.
+
+        Args:
+            received_at: when the answer's last byte had come, on the clock of `time.monotonic`.
+            parts: what the key is made of, kept for whoever asks why it is not found.
+        """
         ...
 
     def statistics(self) -> CacheStatistics:
@@ -86,7 +98,13 @@ class NoCache:
         return None
 
     async def put(
-        self, key: str, model: str, completion: Completion, received_at: float | None = None
+        self,
+        key: str,
+        model: str,
+        completion: Completion,
+        *,
+        received_at: float | None = None,
+        parts: KeyParts | None = None,
     ) -> Completion:
         """The answer as it came."""
         return completion
@@ -105,9 +123,7 @@ class _Get:
 
 @dataclass(slots=True)
 class _Put:
-    key: str
-    model: str
-    completion: Completion
+    entry: Entry
     received_at: float | None
     future: asyncio.Future[Lookup]
 
@@ -194,7 +210,13 @@ class ResponseCache:
         return found.completion
 
     async def put(
-        self, key: str, model: str, completion: Completion, received_at: float | None = None
+        self,
+        key: str,
+        model: str,
+        completion: Completion,
+        *,
+        received_at: float | None = None,
+        parts: KeyParts | None = None,
     ) -> Completion:
         """Commit an answer; the answer that stands under the key is returned.
 
@@ -208,7 +230,8 @@ class ResponseCache:
             StorageError: the disk failed, so nothing was committed.
         """
         future = self._future()
-        self._submit(_Put(key, model, completion, received_at, future))
+        entry = Entry(key=key, model=model, completion=completion, parts=parts)
+        self._submit(_Put(entry, received_at, future))
         stands = await future
         self._commits += 1
         self._refused += stands.refused is not None
@@ -314,7 +337,7 @@ def _serve(
 
 def _written(shelf: Shelf, puts: list[_Put]) -> list[_Result]:
     try:
-        return [*shelf.write([(job.key, job.model, job.completion) for job in puts])]
+        return [*shelf.write([job.entry for job in puts])]
     except Exception as error:  # noqa: BLE001 - every job's outcome, so that nobody waits for ever
         return [error] * len(puts)
 

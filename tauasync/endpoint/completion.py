@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from tauasync.jsonio import canonical
 from tauasync.types import MicroUsd, ToolSpec, Usage
 
 if TYPE_CHECKING:
@@ -87,6 +88,17 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
             self.resample,
         )
         return "\x1f".join(map(str, parts))
+
+
+def salt_of(origin: Origin, *, kind: str) -> str:
+    """What keeps equal requests apart in the cache, for an endpoint of this kind.
+
+    The embedded endpoint is told where a request comes from and answers accordingly, so there
+    everything it is told can change the answer.
+    """
+    if kind == "embedded":
+        return canonical(msgspec.to_builtins(origin)).decode()
+    return origin.salt
 
 
 class RawToolCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tauasync.endpoint.completion import ChatRequest, Origin
-from tauasync.endpoint.keys import digest
+from tauasync.endpoint.keys import KeyParts, digest
 from tauasync.endpoint.wire import Body, body_head, wire_tools
 from tauasync.jsonio import canonical, dumps, trimmed
 from tauasync.types import ToolSpec
@@ -37,6 +37,7 @@ class Frame:
         settings: the body without messages and tools.
         tools: None without.
         head: the body's JSON up to its first message.
+        parts: what the key is made of, but for the messages.
         hash: of all that is in the key but the messages.
         headers: beside those of every request.
     """
@@ -48,6 +49,7 @@ class Frame:
     settings: Body
     tools: EncodedTools | None
     head: bytes
+    parts: KeyParts
     hash: _Hash
     headers: Mapping[str, str]
 

@@ -34,6 +34,7 @@ class EncodedHistory:
     Attributes:
         fragments: the JSON of each message sent.
         chain: the hash over them; see `keys`.
+        opening: the hash over the first of them.
         encoded, counted: how many of the messages are encoded, and part of `tokens`.
         tokens: prompt tokens of the counted messages.
         frame: what stays as it is over the conversation.
@@ -47,6 +48,7 @@ class EncodedHistory:
         "encoded",
         "fragments",
         "frame",
+        "opening",
         "tokens",
     )
 
@@ -54,7 +56,7 @@ class EncodedHistory:
         self._owner = owner
         self._messages: tuple[dict[str, Any], ...] = ()
         self.fragments: list[bytes] = []
-        self.chain = CHAIN_START
+        self.chain = self.opening = CHAIN_START
         self.encoded = self.counted = self.tokens = 0
         self.frame: Frame | None = None
 
@@ -114,7 +116,7 @@ class EncodedHistory:
                 openings[opening] = (self.fragments[0], self.chain)
             else:
                 self.fragments.append(known[0])
-                self.chain = known[1]
+                self.chain = self.opening = known[1]
 
     def _opening(self, message: dict[str, Any]) -> str | None:
         """The text of a system prompt that begins the conversation."""
@@ -126,3 +128,5 @@ class EncodedHistory:
     def _add(self, fragment: bytes) -> None:
         self.fragments.append(trimmed(fragment))
         self.chain = chained(self.chain, fragment)
+        if len(self.fragments) == 1:
+            self.opening = self.chain

@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from tauasync.jsonio import Json, canonical
 
@@ -38,7 +40,44 @@ DETERMINISTIC = "deterministic"
 CHAIN_START = hashlib.sha256().digest()
 """The chain of no messages."""
 
+_APART = frozenset({"messages", "tools"})
+"""What a body holds beside its settings."""
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class KeyParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a key is made of, small enough to be kept with each answer.
+
+    Attributes:
+        kind: `SAMPLED` or `DETERMINISTIC`.
+        address: of the endpoint, in one notation.
+        settings: the body without its messages and tools.
+        tools: H(C(tools)) in hexadecimal; None without any.
+        opening: the chain of the first message, the system prompt, in hexadecimal.
+        messages: how many there are.
+        chain: that of all messages, in hexadecimal.
+    """
+
+    schema: int = SCHEMA
+    kind: str
+    address: str
+    model: str
+    salt: str
+    settings: dict[str, Any]
+    tools: str | None
+    opening: str = ""
+    messages: int = 0
+    chain: str = ""
+
+    @property
+    def key(self) -> str:
+        """The key, made anew.
+
+        Raises:
+            ValueError: a digest is none.
+        """
+        return framed_key(key_frame(self), bytes.fromhex(self.chain))
 
 
 def sampled_key(*, base_url: str, model: str, body: Json, salt: str) -> str:
@@ -61,17 +100,12 @@ def deterministic_key(*, base_url: str, model: str, body: Json) -> str:
     return _key(DETERMINISTIC, base_url, model, body, "")
 
 
-def key_frame(
-    *, kind: str, base_url: str, model: str, salt: str, rest: Json, tools: bytes | None
-) -> _Hash:
-    """The hash of all that stays as it is over a conversation.
-
-    Args:
-        rest: the body without messages and tools.
-        tools: canonical JSON of the tools, hashed by `digest`; None without.
-    """
-    frame = hashlib.sha256(canonical([SCHEMA, kind, normal_url(base_url), model, salt]))
-    frame.update(b"\n%b\n%b\n" % (canonical(rest), tools or b""))
+def key_frame(parts: KeyParts) -> _Hash:
+    """The hash of all that stays as it is over a conversation: of the parts but the messages."""
+    head = [parts.schema, parts.kind, parts.address, parts.model, parts.salt]
+    frame = hashlib.sha256(canonical(head))
+    tools = b"" if parts.tools is None else bytes.fromhex(parts.tools)
+    frame.update(b"\n%b\n%b\n" % (canonical(parts.settings), tools))
     return frame
 
 
@@ -106,11 +140,25 @@ def normal_url(url: str) -> str:
     return f"{scheme}://{host}{parts.path.rstrip('/')}{query}"
 
 
-def _key(kind: str, base_url: str, model: str, body: Json, salt: str) -> str:
-    rest = {name: value for name, value in body.items() if name not in ("messages", "tools")}
-    tools = digest(canonical(body["tools"])) if "tools" in body else None
-    frame = key_frame(kind=kind, base_url=base_url, model=model, salt=salt, rest=rest, tools=tools)
-    chain = CHAIN_START
-    for message in body.get("messages", ()):
+def key_parts(*, kind: str = SAMPLED, base_url: str, model: str, body: Json, salt: str) -> KeyParts:
+    """What the key of a request is made of."""
+    chain = opening = CHAIN_START
+    messages = body.get("messages", ())
+    for number, message in enumerate(messages):
         chain = chained(chain, canonical(message))
-    return framed_key(frame, chain)
+        opening = opening if number else chain
+    return KeyParts(
+        kind=kind,
+        address=normal_url(base_url),
+        model=model,
+        salt=salt,
+        settings={name: value for name, value in body.items() if name not in _APART},
+        tools=digest(canonical(body["tools"])).hex() if "tools" in body else None,
+        opening=opening.hex(),
+        messages=len(messages),
+        chain=chain.hex(),
+    )
+
+
+def _key(kind: str, base_url: str, model: str, body: Json, salt: str) -> str:
+    return key_parts(kind=kind, base_url=base_url, model=model, body=body, salt=salt).key

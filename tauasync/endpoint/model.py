@@ -30,12 +30,13 @@ from tauasync.endpoint.completion import (
     ChatRequest,
     Completion,
     Origin,
+    salt_of,
 )
 from tauasync.endpoint.failure import Facts
 from tauasync.endpoint.frame import Frame, Heads
 from tauasync.endpoint.history import EncodedHistory, Openings
 from tauasync.endpoint.http import Reply
-from tauasync.endpoint.keys import SAMPLED, framed_key, key_frame
+from tauasync.endpoint.keys import SAMPLED, KeyParts, framed_key, key_frame, normal_url
 from tauasync.endpoint.ledger import Amount
 from tauasync.endpoint.lengths import AnswerLengths
 from tauasync.endpoint.price import Price
@@ -43,7 +44,7 @@ from tauasync.endpoint.retry import CallClock
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec
 from tauasync.endpoint.tokens import PER_REQUEST, TokenCounter
 from tauasync.endpoint.wire import Body, body_head, max_answer_tokens, settings_of, whole_body
-from tauasync.jsonio import canonical, encode_struct
+from tauasync.jsonio import encode_struct
 from tauasync.types import MicroUsd, Usage
 
 _PLAIN = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
@@ -69,6 +70,16 @@ class _Prepared(NamedTuple):
     frame: Frame
     history: EncodedHistory
     key: str
+
+    def parts(self) -> KeyParts:
+        """What the key is made of."""
+        history = self.history
+        return msgspec.structs.replace(
+            self.frame.parts,
+            opening=history.opening.hex(),
+            messages=len(history.fragments),
+            chain=history.chain.hex(),
+        )
 
     def content(self, changes: Body | None = None) -> bytes:
         """The body to send.
@@ -194,6 +205,14 @@ class EndpointModel:
     def _frame(self, request: ChatRequest, origin: Origin) -> Frame:
         settings = settings_of(request, self.spec, origin)
         tools = self._heads.tools(request.tools)
+        parts = KeyParts(
+            kind=SAMPLED,
+            address=normal_url(self.endpoint.base_url),
+            model=self.spec.model,
+            salt=self._salt(origin),
+            settings=settings,
+            tools=tools and tools.digest.hex(),
+        )
         return Frame(
             offered=request.tools,
             tool_choice=request.tool_choice,
@@ -202,23 +221,13 @@ class EndpointModel:
             settings=settings,
             tools=tools,
             head=self._heads.head(settings, tools),
-            hash=key_frame(
-                kind=SAMPLED,
-                base_url=self.endpoint.base_url,
-                model=self.spec.model,
-                salt=self._salt(origin),
-                rest=settings,
-                tools=tools and tools.digest,
-            ),
+            parts=parts,
+            hash=key_frame(parts),
             headers=self._headers(origin),
         )
 
     def _salt(self, origin: Origin) -> str:
-        # The embedded endpoint is told where a request comes from and answers accordingly, so
-        # there everything it is told can change the answer.
-        if self.endpoint.kind == "embedded":
-            return canonical(msgspec.to_builtins(origin)).decode()
-        return origin.salt
+        return salt_of(origin, kind=self.endpoint.kind)
 
     async def _fetch(
         self,
@@ -233,6 +242,7 @@ class EndpointModel:
             history.count(await self._counter.messages_unblocking(uncounted))
         prompt = PER_REQUEST + history.tokens + self._counter.tools(request.tools)
         longest = max_answer_tokens(frame.settings)
+        parts = prepared.parts()
 
         def read(reply: Reply, facts: Facts) -> Completion:
             return self._read(reply, facts, prompt, frame.origin.role)
@@ -255,7 +265,9 @@ class EndpointModel:
             )
             if cache is None:
                 return mine
-            stands = await cache.put(key, self.spec.model, mine, clock.answered_at)
+            stands = await cache.put(
+                key, self.spec.model, mine, received_at=clock.answered_at, parts=parts
+            )
             if stands is mine:
                 return mine
             # Another call with the same key was first: its answer counts, this bill does too.

@@ -18,6 +18,7 @@ import diskcache
 import msgspec
 
 from tauasync.endpoint.completion import Completion
+from tauasync.endpoint.keys import KeyParts
 from tauasync.errors import StorageError
 from tauasync.jsonio import encode_struct
 
@@ -52,16 +53,21 @@ class Lookup(msgspec.Struct, frozen=True, kw_only=True):
     refused: str | None = None
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored value."""
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored value.
 
-    schema: int
+    Attributes:
+        parts: what its key is made of; None in rows from before they were kept.
+    """
+
+    schema: int = SCHEMA
     key: str
     model: str
     completion: Completion
+    parts: KeyParts | None = None
 
 
-class _Refused(ValueError):
+class Refused(ValueError):
     """A row that is not what this cache writes."""
 
 
@@ -71,27 +77,27 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]
     def put(self, key: Any) -> tuple[str, bool]:
         """A key on its way in."""
         if type(key) is not str:
-            raise _Refused("a key that is no text")
+            raise Refused("a key that is no text")
         return key, True
 
     def get(self, key: Any, raw: Any) -> str:
         """A key on its way out."""
         if not raw or type(key) is not str:
-            raise _Refused("a key that is no text")
+            raise Refused("a key that is no text")
         return key
 
     def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, bytes]:
         """A value on its way in."""
         if read or type(value) is not bytes:
-            raise _Refused("a value that is no bytes")
+            raise Refused("a value that is no bytes")
         return 0, diskcache.core.MODE_RAW, None, value
 
     def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> bytes:
         """A value on its way out."""
         if mode != diskcache.core.MODE_RAW or filename is not None or read:
-            raise _Refused(f"a row of mode {mode}, which this cache never writes")
+            raise Refused(f"a row of mode {mode}, which this cache never writes")
         if type(value) is not bytes:
-            raise _Refused("a value that is no bytes")
+            raise Refused("a value that is no bytes")
         return value
 
     def remove(self, file_path: str) -> None:
@@ -135,10 +141,10 @@ class Shelf:
                 if data is None:
                     return Lookup()
                 return Lookup(completion=decode(data, key, model))
-            except _Refused as error:
+            except Refused as error:
                 return Lookup(refused=str(error))
 
-    def write(self, items: Sequence[tuple[str, str, Completion]]) -> list[Lookup]:
+    def write(self, entries: Sequence[Entry]) -> list[Lookup]:
         """Commit answers in one transaction; returns what stands under each key afterwards.
 
         A key that already holds an answer keeps it; a row that is refused is replaced.
@@ -146,14 +152,14 @@ class Shelf:
         Raises:
             StorageError: the disk failed; none of them is committed.
         """
-        encoded = [encode(key, model, completion) for key, model, completion in items]
+        encoded = [encode(entry) for entry in entries]
         stands = []
         with self._failures("write"), self._cache.transact():
-            for (key, model, completion), data in zip(items, encoded, strict=True):
-                found = self.read(key, model)
+            for entry, data in zip(entries, encoded, strict=True):
+                found = self.read(entry.key, entry.model)
                 if found.completion is None:
-                    self._cache.set(key, data)
-                    found = Lookup(completion=completion, refused=found.refused)
+                    self._cache.set(entry.key, data)
+                    found = Lookup(completion=entry.completion, refused=found.refused)
                 stands.append(found)
         return stands
 
@@ -176,9 +182,8 @@ class Shelf:
             ) from error
 
 
-def encode(key: str, model: str, completion: Completion) -> bytes:
+def encode(entry: Entry) -> bytes:
     """An answer as stored bytes: a mark, then JSON, zipped where that pays."""
-    entry = _Entry(schema=SCHEMA, key=key, model=model, completion=completion)
     data = encode_struct(entry)
     if len(data) < _ZIP_FROM_BYTES:
         return _RAW + data
@@ -186,29 +191,43 @@ def encode(key: str, model: str, completion: Completion) -> bytes:
 
 
 def decode(data: bytes, key: str, model: str) -> Completion:
-    """Stored bytes as the answer of this model to this request, checked."""
+    """Stored bytes as the answer of this model to this request, checked.
+
+    Raises:
+        Refused: they are not.
+    """
+    entry = decode_entry(data, key)
+    if entry.model != model:
+        raise Refused(f"an answer of the model '{entry.model}', asked for '{model}'")
+    return entry.completion
+
+
+def decode_entry(data: bytes, key: str) -> Entry:
+    """Stored bytes as the answer to this request, whichever model's, checked.
+
+    Raises:
+        Refused: they are not.
+    """
     mark, packed = data[:1], data[1:]
     try:
         if mark == _ZIPPED:
             unzip = zlib.decompressobj()
             packed = unzip.decompress(packed, _MAX_VALUE_BYTES)
             if not unzip.eof:
-                raise _Refused("a value that is cut short or too large")
+                raise Refused("a value that is cut short or too large")
         elif mark != _RAW:
-            raise _Refused("a value of unknown form")
+            raise Refused("a value of unknown form")
         entry = _DECODER.decode(packed)
     except (zlib.error, msgspec.DecodeError, RecursionError) as error:
-        raise _Refused(f"a damaged value: {error}") from error
+        raise Refused(f"a damaged value: {error}") from error
     if entry.schema != SCHEMA:
-        raise _Refused(f"a value of schema {entry.schema}, this version has {SCHEMA}")
-    if entry.model != model:
-        raise _Refused(f"an answer of the model '{entry.model}', asked for '{model}'")
+        raise Refused(f"a value of schema {entry.schema}, this version has {SCHEMA}")
     if entry.key != key:
-        raise _Refused("an answer to another request")
-    return entry.completion
+        raise Refused("an answer to another request")
+    return entry
 
 
-_DECODER = msgspec.json.Decoder(_Entry)
+_DECODER = msgspec.json.Decoder(Entry)
 
 
 def _prepare(folder: Path) -> None:

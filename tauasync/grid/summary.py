@@ -111,7 +111,7 @@ def summarize(
             task = effort(cell.domain, cell.task_id) or UNKNOWN
             known[key] = estimate_episode(task, cell.mode, config.limits.max_steps)
         estimate = known[key]
-        groups.setdefault(_group_of(cell), _Sum()).add(cell, estimate)
+        groups.setdefault(group_of(cell), _Sum()).add(cell, estimate)
         for role, model, share in _shares(config, cell, estimate):
             speaking[role, model] = speaking.get((role, model), Spread()) + share
     rows = tuple(total.row(key) for key, total in groups.items())
@@ -151,7 +151,8 @@ class _Sum:
         )
 
 
-def _group_of(cell: Cell) -> GroupKey:
+def group_of(cell: Cell) -> GroupKey:
+    """The row of a cell."""
     return GroupKey(
         domain=cell.domain,
         agent=cell.agent,

@@ -19,11 +19,14 @@ from tauasync.report.budget import (
     cap_states,
     is_worth_telling,
 )
+from tauasync.report.live import aged
 from tauasync.report.model import Cost
+from tauasync.report.panel import lanes_view
 from tauasync.report.render import DRY_RUN
 from tauasync.report.tables import add_row, new_table
 from tauasync.report.usage import cost
 from tauasync.report.words import duration, moment, one_line, plain, size, usd
+from tauasync.scheduler.snapshot import LanePulse
 from tauasync.store.lock import at_work
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
@@ -46,6 +49,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         budget: what is spent of each cap, the run's first.
         balance: cells played of those planned, by each dimension with more than one value.
         owner: the process at work on it, None where there is none.
+        endpoints: as the process that plays, or played last, told of them.
+        told_at: when it did; None where none ever did.
         log_bytes: size of the write-ahead log; it grows while some reader keeps a transaction
             open.
     """
@@ -66,6 +71,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     owner: str | None = None
     budget: tuple[CapState, ...] = ()
     balance: Balance = {}
+    endpoints: tuple[LanePulse, ...] = ()
+    told_at: float | None = None
 
 
 def status_of(reader: RunReader, *, now: float) -> Status:
@@ -78,6 +85,7 @@ def status_of(reader: RunReader, *, now: float) -> Status:
     with reader.snapshot():
         run = reader.run()
         counts = reader.counts()
+        pulse = reader.pulse()
         return Status(
             name=run.manifest.name,
             run_id=run.run_id,
@@ -95,6 +103,8 @@ def status_of(reader: RunReader, *, now: float) -> Status:
             budget=cap_states(run.manifest.config, reader.spending()),
             balance=balance(reader.played_counts()),
             owner=None if owner is None else f"process {owner.pid} on {owner.host}",
+            endpoints=() if pulse is None else aged(pulse.snapshot.lanes, now - pulse.at),
+            told_at=None if pulse is None else pulse.at,
         )
 
 
@@ -136,6 +146,10 @@ def _parts(status: Status) -> Iterator[RenderableType]:
             "nobody is at work on it: what runs was cut off; `tauasync resume` goes on",
             style="yellow",
         )
+    if status.endpoints and status.told_at is not None:
+        ago = duration(max(0.0, status.now - status.told_at))
+        told = f"{ago} ago" if status.owner is not None else f"at {moment(status.told_at)}"
+        yield lanes_view(status.endpoints, title=f"Endpoints, as told {told}")
     if status.running:
         yield _running(status)
     if status.errors:

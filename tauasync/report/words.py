@@ -38,10 +38,17 @@ def of(part: int, whole: int) -> str:
 def usd(cost: Cost) -> str:
     """Money; what is not known is said to be unknown, never left out."""
     if cost.usd is not None:
-        return _dollars(cost.usd)
+        return dollars(cost.usd)
     if cost.known_usd:
-        return f"unknown, ≥ {_dollars(cost.known_usd)}"
+        return f"unknown, ≥ {dollars(cost.known_usd)}"
     return "unknown"
+
+
+def usd_known(micro_usd: int | None, *, known: int) -> str:
+    """Micro-dollars; where a price is unknown, the part that is known."""
+    if micro_usd is not None:
+        return dollars(micro_usd / 1e6)
+    return f"unknown, ≥ {dollars(known / 1e6)}" if known else "unknown"
 
 
 def duration(seconds: float | None) -> str:
@@ -72,5 +79,6 @@ def size(count_bytes: int) -> str:
     return f"{count_bytes / 2**20:.1f} MB"
 
 
-def _dollars(amount: float) -> str:
+def dollars(amount: float) -> str:
+    """US dollars, small sums to a hundredth of a cent."""
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"

@@ -252,6 +252,11 @@ class Lane:
 
     # ---- for those who watch and steer
 
+    @property
+    def limits(self) -> LaneLimits:
+        """What is declared, or was set since."""
+        return self._limits
+
     def set_limits(self, limits: LaneLimits) -> None:
         """Change the limits while calls are waiting or in flight; the windows keep their past.
 

@@ -6,40 +6,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import msgspec
-
 from tauasync.endpoint.completion import Completion
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.types import MicroUsd
 
-RATE_WINDOW_S = 30.0
+RATE_WINDOW_S = 60.0
 """Seconds over which completions/s is measured."""
-
-
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a sweep at one moment.
-
-    Attributes:
-        already: cells that were finished before this process began.
-        cost: micro-dollars of this process; None where any price is unknown.
-        known_cost: the part of it that is known.
-        eta_s: seconds to the end at the present pace; None before the first cell.
-    """
-
-    planned: int
-    already: int
-    played: int
-    solved: int
-    failed: int
-    in_flight: int
-    completions: int
-    cache_hits: int
-    completions_per_s: float
-    cost: MicroUsd | None
-    known_cost: MicroUsd
-    prompt_tokens: int
-    completion_tokens: int
-    elapsed_s: float
-    eta_s: float | None
 
 
 class Progress:

@@ -40,6 +40,12 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     began: str | None = None
 
 
+def this_process() -> Owner:
+    """The process that asks."""
+    pid = os.getpid()
+    return Owner(pid=pid, host=socket.gethostname(), began=_began(pid))
+
+
 class RunLock:
     """Exclusive ownership of one run database, held from `__enter__` to `__exit__`.
 
@@ -182,9 +188,7 @@ def _write_owner(fd: int) -> None:
     with suppress(OSError):
         os.ftruncate(fd, 0)
         os.lseek(fd, 0, os.SEEK_SET)
-        pid = os.getpid()
-        owner = Owner(pid=pid, host=socket.gethostname(), began=_began(pid))
-        os.write(fd, encode_struct(owner))
+        os.write(fd, encode_struct(this_process()))
 
 
 def _read_owner(fd: int) -> Owner | None:

@@ -145,4 +145,30 @@ ERRORS = (
     " count(*) AS episodes, max(id) AS id, cell_id, error FROM episode"
     " WHERE error IS NOT NULL AND outcome <> 'finished' GROUP BY 1, 2 ORDER BY episodes DESC, kind"
 )
+EPISODE_USE = (
+    f"SELECT cell.id, {_CELL}, episode.id AS episode_id, completion.role, count(*) AS calls,"
+    " sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,"
+    " sum(cache_write_tokens) AS cache_write_tokens, sum(completion_tokens) AS completion_tokens,"
+    " sum(reasoning_tokens) AS reasoning_tokens, max(estimated) AS estimated,"
+    " sum(CASE WHEN from_cache THEN 0 ELSE latency_s END) AS latency_s,"
+    " sum(NOT from_cache) AS timed"
+    " FROM completion JOIN episode ON episode.id = completion.episode_id"
+    " JOIN cell ON cell.id = episode.cell_id"
+    " WHERE episode.outcome = 'finished' GROUP BY episode.id, completion.role ORDER BY episode.id"
+)
+CACHE_KEYS = (
+    "SELECT completion.key AS key, max(cell.status <> 'played' OR (episode.outcome = 'finished'"
+    " AND (verdict.state IS NULL OR verdict.state <> 'scored'))) AS open"
+    " FROM completion JOIN episode ON episode.id = completion.episode_id"
+    " JOIN cell ON cell.id = episode.cell_id"
+    " LEFT JOIN verdict ON verdict.episode_id = episode.id GROUP BY completion.key"
+)
+CALLS = (
+    "SELECT completion.id, completion.key, completion.role, episode.id AS episode_id,"
+    " episode.attempt, episode.outcome FROM completion"
+    " JOIN episode ON episode.id = completion.episode_id"
+    " WHERE episode.cell_id = ? AND completion.idx IS ? ORDER BY completion.id"
+)
+PULSE = "SELECT * FROM pulse ORDER BY endpoint"
+TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 EVENTS = "SELECT id, at, kind, cell_id, data FROM event ORDER BY id DESC LIMIT ?"

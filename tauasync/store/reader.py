@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TypeVar
 
 import msgspec
+from msgspec import structs
 
 from tauasync.errors import RunFileError
 from tauasync.evaluator.verdict import Verdict
@@ -31,18 +32,22 @@ from tauasync.store.rows import (
     cell_from,
     manifest_from,
     message_from,
+    progress_from,
+    pulse_from,
     sound,
     verdict_from,
 )
 from tauasync.store.schema import RESERVATIONS_SINCE, SCHEMA_VERSION
 from tauasync.store.view_rows import (
     attempt_from,
+    call_from,
     error_class_from,
     event_from,
     ledger_from,
     planned_from,
     played_count_from,
     reservation_from,
+    role_use_from,
     running_from,
     spending_from,
     unpriced_from,
@@ -50,6 +55,7 @@ from tauasync.store.view_rows import (
 )
 from tauasync.store.views import (
     Attempt,
+    CallRow,
     Ended,
     ErrorClass,
     EventRow,
@@ -59,6 +65,8 @@ from tauasync.store.views import (
     OpenReservation,
     PlannedCell,
     PlayedCount,
+    Pulse,
+    RoleUseRow,
     RunInfo,
     RunningCell,
     Spending,
@@ -227,6 +235,19 @@ class RunReader:
         with self._decoding("verdict", episode_id):
             return verdict_from(found["details"])
 
+    def calls(self, cell_id: int, idx: int | None) -> list[CallRow]:
+        """The calls whose answer stands at a place of a cell's transcripts, attempt by attempt.
+
+        Args:
+            idx: the place; None for the judge's.
+        """
+        return list(self._made("completion", call_from, queries.CALLS, (cell_id, idx)))
+
+    def cache_keys(self) -> Iterator[tuple[str, bool]]:
+        """Keys of all answers in the ledger, and whether their cell still has something to do."""
+        for row in self._rows(queries.CACHE_KEYS):
+            yield str(row["key"]), bool(row["open"])
+
     # ---- for reports
 
     def planned(self) -> Iterator[PlannedCell]:
@@ -236,6 +257,10 @@ class RunReader:
     def usage(self) -> Iterator[UsageRow]:
         """Completions added up by group of cells, role and answering model."""
         return self._made("completions of domain", usage_from, queries.USAGE)
+
+    def episode_use(self) -> Iterator[RoleUseRow]:
+        """What each role used in each finished episode, episode by episode."""
+        return self._made("completions of cell", role_use_from, queries.EPISODE_USE)
 
     # ---- for the status
 
@@ -250,6 +275,11 @@ class RunReader:
     def unscored_count(self) -> int:
         """Played cells without a final reward."""
         return int(self._one(queries.UNSCORED_COUNT)[0])
+
+    def is_unfinished(self) -> bool:
+        """Whether a resume has something to do: a cell to play, or one to score."""
+        counts = self.counts()
+        return sum(counts.values()) > counts[CellStatus.PLAYED] or self.unscored_count() > 0
 
     def running(self) -> list[RunningCell]:
         """Episodes in progress, the oldest first."""
@@ -311,7 +341,23 @@ class RunReader:
         """The latest events, oldest first."""
         return list(self._made("event", event_from, queries.EVENTS, (last,)))[::-1]
 
+    def pulse(self) -> Pulse | None:
+        """How the process that plays was doing when it last looked; None where none ever did."""
+        if not self._has_table("progress"):
+            return None
+        row = next(self._rows("SELECT * FROM progress"), None)
+        if row is None:
+            return None
+        lanes = tuple(self._made("pulse of endpoint", pulse_from, queries.PULSE))
+        with self._decoding("progress", 1):
+            snapshot = structs.replace(progress_from(row), lanes=lanes)
+            return sound(Pulse(at=row["at"], snapshot=snapshot))
+
     # ---- underneath
+
+    def _has_table(self, name: str) -> bool:
+        """Whether the file has a table: those of older versions lack some."""
+        return next(self._rows(queries.TABLE, (name,)), None) is not None
 
     def _ended(self, query: str) -> Iterator[Ended]:
         for row in self._rows(query):

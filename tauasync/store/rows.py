@@ -8,10 +8,12 @@ from functools import wraps
 from typing import TypeAlias, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from tauasync.evaluator.verdict import Verdict
 from tauasync.grid.cell import Cell
 from tauasync.jsonio import Json, clean_text, dumps, encode_struct, loads_exact
+from tauasync.scheduler.snapshot import LanePulse, Snapshot
 from tauasync.store.records import CompletionRow, EpisodeEnd, Manifest
 from tauasync.types import Message, Mode, ToolCall, ToolMessage, TranscriptItem
 
@@ -89,6 +91,18 @@ END_CELL = (
     " AND status = 'running'"
 )
 CONFIGURE = "UPDATE run SET config = ?, fingerprint = ?"
+PUT_PULSE = (
+    "INSERT OR REPLACE INTO pulse (at, endpoint, in_flight, max_in_flight, waiting,"
+    " requests_per_min, tokens_per_min, requests_last_min, tokens_last_min, answered, refused,"
+    " answers_per_s, tokens_per_s, refused_share, is_adaptive, down_s, paused_s)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+PUT_PROGRESS = (
+    "INSERT OR REPLACE INTO progress (id, at, planned, already, played, solved, failed, in_flight,"
+    " completions, cache_hits, completions_per_s, cost, known_cost, prompt_tokens,"
+    " completion_tokens, elapsed_s, eta_s, cap, charged)"
+    " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 REGRADE = "UPDATE run SET grading_version = ?"
 INTERRUPT_EPISODES = (
     "UPDATE episode SET outcome = 'interrupted' WHERE outcome = 'running' AND outcome <> 'finished'"
@@ -290,12 +304,47 @@ def event_row(kind: str, data: Json, cell_id: int | None, at: float) -> Row:
     return (at, kind, cell_id, _json(data))
 
 
+def pulse_row(lane: LanePulse, at: float) -> Row:
+    """A row of `pulse`, for `PUT_PULSE`."""
+    values = structs.asdict(lane)
+    paused = values.pop("paused_s")
+    return (at, *map(_number, values.values()), _json(paused))
+
+
+@checked
+def pulse_from(row: sqlite3.Row) -> LanePulse:
+    """What `pulse_row` wrote."""
+    values = dict(row)
+    del values["at"]
+    values["is_adaptive"] = bool(row["is_adaptive"])
+    return LanePulse(**{**values, "paused_s": loads_exact(row["paused_s"])})
+
+
+def progress_row(snapshot: Snapshot, at: float) -> Row:
+    """The row of `progress`, for `PUT_PROGRESS`."""
+    values = structs.asdict(snapshot)
+    del values["lanes"]
+    return (at, *map(_number, values.values()))
+
+
+@checked
+def progress_from(row: sqlite3.Row) -> Snapshot:
+    """What `progress_row` wrote; its lanes are rows of their own."""
+    values = dict(row)
+    del values["id"], values["at"]
+    return Snapshot(**values)
+
+
 def _json(value: Json) -> str:
     return dumps(value).decode()
 
 
 def _text(text: str | None) -> str | None:
     return None if text is None else clean_text(text)
+
+
+def _number(value: Value) -> Value:
+    return stored_integer(value) if isinstance(value, int) else value
 
 
 def stored_integer(value: int) -> int:

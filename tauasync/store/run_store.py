@@ -21,6 +21,7 @@ from tauasync.errors import RunFileError, StorageError, TauasyncError
 from tauasync.evaluator.verdict import Verdict
 from tauasync.grid.cell import Cell
 from tauasync.jsonio import Json, clean_text
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store import rows
 from tauasync.store.failures import storage_error
 from tauasync.store.files import recognise
@@ -221,6 +222,13 @@ class RunStore:
         """Record something beside the conversations."""
         row = rows.event_row(kind, dict(data), cell_id, self._clock())
         await self._writer.change((Statement(rows.INSERT_EVENT, row),))
+
+    async def pulse(self, snapshot: Snapshot) -> None:
+        """Queue how the sweep and its endpoints are doing, in place of the last time."""
+        now = self._clock()
+        lanes = tuple(rows.pulse_row(lane, now) for lane in snapshot.lanes)
+        await self._writer.append(Append(rows.PUT_PULSE, lanes))
+        await self._writer.append(Append(rows.PUT_PROGRESS, (rows.progress_row(snapshot, now),)))
 
     async def configure(self, config: str, fingerprint: str) -> None:
         """Replace the configuration by the one a resume goes on with, and record that it did."""

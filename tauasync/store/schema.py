@@ -184,7 +184,54 @@ INSERT INTO reservation (key, model, microusd, tokens, state, at)
   FROM event WHERE kind = 'sweep_ended' AND json_extract(data, '$.charged_at_bound_microusd') > 0;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _RESERVATION)
+_PULSE = """
+CREATE TABLE pulse (
+  -- How each endpoint was doing when the process that plays last looked: replaced every few
+  -- seconds. While nobody plays, it tells of the end of the last session.
+  endpoint TEXT PRIMARY KEY, -- name of the endpoint in the configuration
+  at REAL NOT NULL, -- seconds since 1970-01-01 UTC
+  in_flight INTEGER NOT NULL, -- requests on the wire
+  max_in_flight INTEGER NOT NULL, -- how many there might be
+  waiting INTEGER NOT NULL, -- calls waiting for a slot, a per-minute limit or the end of a pause
+  requests_per_min REAL, -- the limit in force; NULL where there was none
+  tokens_per_min REAL, -- the limit in force; NULL where there was none
+  requests_last_min REAL, -- requests that count against it; NULL where there was none
+  tokens_last_min REAL, -- tokens that count against it; NULL where there was none
+  answered INTEGER NOT NULL, -- usable answers of this session
+  refused INTEGER NOT NULL, -- answers of this session with status 429
+  answers_per_s REAL NOT NULL, -- usable answers a second, over the last minute
+  tokens_per_s REAL NOT NULL, -- tokens in and out a second, over the last minute
+  refused_share REAL, -- 429s among the answers of the last minute, in [0, 1]; NULL without any
+  is_adaptive INTEGER NOT NULL, -- 1 where a limit in force was found out, not declared
+  down_s REAL, -- seconds for which an outage had lasted; NULL while the endpoint was up
+  paused_s TEXT NOT NULL -- JSON object: model -> seconds until the end of its pause
+);
+
+CREATE TABLE progress (
+  -- One row: the counters of the process that plays, replaced together with `pulse`.
+  id INTEGER PRIMARY KEY CHECK (id = 1), -- always 1
+  at REAL NOT NULL, -- seconds since 1970-01-01 UTC
+  planned INTEGER NOT NULL, -- cells of the grid
+  already INTEGER NOT NULL, -- cells that were played before this session
+  played INTEGER NOT NULL, -- cells played by this session
+  solved INTEGER NOT NULL, -- of these, those with reward 1
+  failed INTEGER NOT NULL, -- cells this session left open for want of infrastructure
+  in_flight INTEGER NOT NULL, -- episodes in progress
+  completions INTEGER NOT NULL, -- answers of this session, from models and from the cache
+  cache_hits INTEGER NOT NULL, -- the part of completions that came from the response cache
+  completions_per_s REAL NOT NULL, -- over the last minute
+  cost INTEGER, -- cost of this session, millionths of a US dollar; NULL where a price is unknown
+  known_cost INTEGER NOT NULL, -- the part of it with known prices, millionths of a US dollar
+  prompt_tokens INTEGER NOT NULL, -- input tokens of this session
+  completion_tokens INTEGER NOT NULL, -- output tokens of this session
+  elapsed_s REAL NOT NULL, -- seconds since this session began
+  eta_s REAL, -- seconds to the end at the pace so far; NULL before the first cell
+  cap INTEGER, -- the budget, millionths of a US dollar; NULL without one
+  charged INTEGER NOT NULL -- what counted against it, millionths of a US dollar
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _RESERVATION, _PULSE)
 """Script i brings a database from version i to version i + 1."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

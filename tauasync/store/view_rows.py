@@ -13,6 +13,7 @@ from tauasync.store.rows import cell_from, checked
 from tauasync.store.views import (
     ActionResult,
     Attempt,
+    CallRow,
     ErrorClass,
     EventRow,
     LedgerRow,
@@ -20,6 +21,7 @@ from tauasync.store.views import (
     PlannedCell,
     Played,
     PlayedCount,
+    RoleUseRow,
     RunningCell,
     Spending,
     UsageRow,
@@ -137,6 +139,32 @@ def reservation_from(row: sqlite3.Row) -> OpenReservation:
 def unpriced_from(row: sqlite3.Row) -> tuple[str, Usage]:
     """A row of `queries.UNPRICED`."""
     return str(row["model"]), _usage(row)
+
+
+@checked
+def role_use_from(row: sqlite3.Row) -> RoleUseRow:
+    """A row of `queries.EPISODE_USE`."""
+    return RoleUseRow(
+        cell=cell_from(row),
+        episode_id=row["episode_id"],
+        role=row["role"],
+        calls=row["calls"],
+        usage=_usage(row),
+        latency_s=row["latency_s"],
+        timed=row["timed"],
+    )
+
+
+@checked
+def call_from(row: sqlite3.Row) -> CallRow:
+    """A row of `queries.CALLS`."""
+    return CallRow(
+        key=row["key"],
+        role=row["role"],
+        episode_id=row["episode_id"],
+        attempt=row["attempt"],
+        outcome=Outcome(row["outcome"]),
+    )
 
 
 @checked

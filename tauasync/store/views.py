@@ -8,6 +8,7 @@ import msgspec
 
 from tauasync.evaluator.verdict import Conduct, ScoreState
 from tauasync.grid.cell import Cell
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.records import CellStatus, ErrorRecord, Manifest, Outcome
 from tauasync.types import MicroUsd, Termination, TranscriptItem, Usage
 
@@ -169,6 +170,46 @@ class ErrorClass(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int
     example_cell: int
     example: ErrorRecord
+
+
+class RoleUseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What one role used in one finished episode.
+
+    Attributes:
+        calls: completions.
+        usage: sums of tokens.
+        latency_s: of the answers that did not come from the response cache, together.
+        timed: how many those are.
+    """
+
+    cell: Cell
+    episode_id: int
+    role: str
+    calls: int
+    usage: Usage
+    latency_s: float
+    timed: int
+
+
+class CallRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a cell, by the place of its answer in the transcript."""
+
+    key: str
+    role: str
+    episode_id: int
+    attempt: int
+    outcome: Outcome
+
+
+class Pulse(msgspec.Struct, frozen=True, kw_only=True):
+    """How a sweep was doing when the process that plays it last looked.
+
+    Attributes:
+        at: seconds since 1970-01-01 UTC.
+    """
+
+    at: float
+    snapshot: Snapshot
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ import pytest
 
 from tauasync.endpoint.cache import CacheStatistics, NoCache, ResponseCache
 from tauasync.endpoint.completion import Completion, RawToolCall
-from tauasync.endpoint.shelf import SCHEMA, BytesDisk, Shelf, decode, encode
+from tauasync.endpoint.shelf import SCHEMA, BytesDisk, Entry, Shelf, decode, encode
 from tauasync.errors import StorageError
 from tauasync.types import Usage
 from tests.endpoint.builders import completion, kept
@@ -162,10 +162,12 @@ def test_only_text_keys_and_bytes_are_written(tmp_path: Path, key: Any, value: A
         b"jnot json",
         b"x{}",
         b"z\x00\x01",
-        encode(KEY, "m", FULL)[:-9],
-        encode(KEY, "m", completion())[:-1],
+        encode(Entry(key=KEY, model="m", completion=FULL))[:-9],
+        encode(Entry(key=KEY, model="m", completion=completion()))[:-1],
         b'j{"schema":1,"key":"k","model":"m","completion":{"content":7,"usage":{}}}',
-        encode(KEY, "m", completion()).replace(b'"schema":1', b'"schema":2'),
+        encode(Entry(key=KEY, model="m", completion=completion())).replace(
+            b'"schema":1', b'"schema":2'
+        ),
         b"j" + b"[" * 100_000,
     ],
 )
@@ -177,8 +179,8 @@ def test_damaged_values_are_refused(data: bytes) -> None:
 def test_a_value_survives_the_round_trip_zipped_or_not() -> None:
     assert SCHEMA == 1
     for value in (FULL, completion(), msgspec.structs.replace(FULL, content=None)):
-        assert decode(encode(KEY, "m", value), KEY, "m") == value
-    assert len(encode(KEY, "m", FULL)) < 1000
+        assert decode(encode(Entry(key=KEY, model="m", completion=value)), KEY, "m") == value
+    assert len(encode(Entry(key=KEY, model="m", completion=FULL))) < 1000
 
 
 async def test_nothing_is_evicted(tmp_path: Path) -> None:

@@ -213,9 +213,9 @@ async def test_a_slow_disk_lets_no_more_answers_gather_than_are_in_flight(
     ):
         put = cache.put
 
-        async def wait_then_put(*given: Any) -> Any:
+        async def wait_then_put(*given: Any, **named: Any) -> Any:
             await blocked.wait()
-            return await put(*given)
+            return await put(*given, **named)
 
         monkeypatch.setattr(cache, "put", wait_then_put)
         async with anyio.create_task_group() as group:
@@ -232,7 +232,7 @@ async def test_a_disk_failure_stops_before_anybody_acts_on_the_answer(
 ) -> None:
     async with ResponseCache(tmp_path) as cache, endpoint(Recorder(), cache=cache) as opened:
 
-        async def fail(*_: Any) -> Any:
+        async def fail(*_: Any, **_named: Any) -> Any:
             raise errors.StorageError("disk full")
 
         monkeypatch.setattr(cache, "put", fail)

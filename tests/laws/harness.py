@@ -15,7 +15,7 @@ from tauasync.config.schema import RunConfig
 from tauasync.jsonio import loads
 from tauasync.report.model import Report
 from tauasync.report.summary import report_of
-from tauasync.scheduler.progress import Snapshot
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.simulated.app import EmbeddedEndpoint
 from tauasync.simulated.delivery import Receive, Scope, Send
 from tauasync.simulated.server import served
