@@ -85,7 +85,7 @@ def comparable(value: Any) -> Any:
 
 
 def test_a_second_process_is_refused_and_told_who_owns_the_run(tmp_path: Path) -> None:
-    with endpoint(tmp_path, latency_s=0.2) as url:
+    with endpoint(tmp_path, latency_s=1.0) as url:
         config = write_config(tmp_path, url, tasks=4, trials=1)
         run = tmp_path / "run.sqlite"
         first = start("run", str(config), "--out", str(run), "--quiet")
