@@ -33,6 +33,7 @@ from tauasync.grid.cell import Cell
 from tauasync.scheduler.control import RunControl, RunStopping, StopReason
 from tauasync.scheduler.progress import Progress
 from tauasync.scheduler.scoring import score_conversation
+from tauasync.scheduler.turnstile import Turnstile
 from tauasync.store.records import CompletionRow, EpisodeEnd, Outcome, leaf_errors
 from tauasync.store.run_store import RunStore
 from tauasync.types import Message, Mode, Termination, Transcript
@@ -83,6 +84,7 @@ class CellPlayer:
         self._progress = progress
         self._worlds: dict[tuple[str, bool], Worlds] = {}
         self._openings = anyio.Semaphore(OPENINGS_AT_ONCE)
+        self._turnstile = Turnstile()
         self._failures_in_a_row = 0
 
     async def play(self, item: tuple[int, Cell]) -> None:
@@ -223,6 +225,8 @@ class CellPlayer:
                 )
             if happening.item is not None:
                 await self._store.add_item(episode_id, happening.index, happening.item)
+            if happening.completion is not None:
+                await self._turnstile.go()
 
         return await play(
             environment=environment,
