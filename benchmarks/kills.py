@@ -13,7 +13,7 @@ from benchmarks.results import KillCost
 from benchmarks.scene import Scene
 
 SEED = 50
-LONGEST_LIFE_S = 2.0
+LONGEST_LIFE_S = 1.5
 """A process is killed within that time of its first request."""
 START_S = 60.0
 """How long a process may take to send its first request."""

@@ -33,6 +33,7 @@ from tauasync.scheduler.progress import Progress
 from tauasync.scheduler.scoring import score_conversation
 from tauasync.scheduler.spent import SpentCaps
 from tauasync.scheduler.ticket import Ticket, TicketClient
+from tauasync.scheduler.turnstile import Turnstile
 from tauasync.store.records import CompletionRow, EpisodeEnd, Outcome, leaf_errors
 from tauasync.store.run_store import RunStore
 from tauasync.types import Message, Mode, Termination, Transcript
@@ -83,6 +84,7 @@ class CellPlayer:
         self._worlds: dict[tuple[str, bool], Worlds] = {}
         self._silent: set[int] = set()
         """Episodes without a completion so far."""
+        self._turnstile = Turnstile()
 
     async def play(self, cell_id: int, cell: Cell, ticket: Ticket) -> None:
         """Play one cell to a recorded outcome, then score it."""
@@ -234,6 +236,8 @@ class CellPlayer:
                 )
             if happening.item is not None:
                 await self._store.add_item(episode_id, happening.index, happening.item)
+            if happening.completion is not None:
+                await self._turnstile.go()
 
         return await play(
             environment=environment,
