@@ -21,6 +21,7 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from tauasync import __version__
+from tauasync.endpoint.body import BodyReader, UnreadableBody
 from tauasync.endpoint.spec import EndpointSpec
 from tauasync.errors import ConfigError
 
@@ -83,7 +84,7 @@ class Http:
             for name, value in {
                 "content-type": "application/json",
                 "accept": "application/json",
-                "accept-encoding": "gzip, deflate",
+                "accept-encoding": "gzip",
                 "user-agent": f"tauasync/{__version__}",
                 **headers,
             }.items()
@@ -97,6 +98,7 @@ class Http:
             }
         }
         self._urls: dict[str, httpx.URL] = {}
+        self._bodies = BodyReader(spec.max_body_bytes)
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -145,14 +147,10 @@ class Http:
             extensions=self._extensions,
         )
         response = await self._transport.handle_async_request(request)
-        body = bytearray()
         try:
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > self._spec.max_body_bytes:
-                    raise NoAnswer(
-                        f"the answer is larger than {self._spec.max_body_bytes} bytes", sent=True
-                    )
+            body = await self._bodies.read(response)
+        except UnreadableBody as error:
+            raise NoAnswer(str(error), sent=True) from error
         finally:
             if not response.is_closed:
                 with anyio.move_on_after(_CLOSE_S, shield=True):
@@ -163,7 +161,7 @@ class Http:
                 name.decode("latin-1").lower(): value.decode("latin-1")
                 for name, value in response.headers.raw
             },
-            body=bytes(body),
+            body=body,
         )
 
 
