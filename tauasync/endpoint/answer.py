@@ -135,9 +135,10 @@ def split_think(content: str) -> tuple[str | None, str | None]:
 def read_usage(raw: Any) -> Usage | None:
     """Token counts in the notations met in the field; None where nothing was counted.
 
-    Counts that cannot be (negative, or beyond `IMPOSSIBLE_TOKENS`) make the whole worthless: one
-    such number, taken at its word, would spend a budget or a lane at a stroke. `prompt` includes cached tokens and `completion` includes reasoning, whatever the server's
+    `prompt` includes cached tokens and `completion` includes reasoning, whatever the server's
     own convention: where the total shows that thoughts were counted apart, they are added.
+    Counts that cannot be (negative, or beyond `IMPOSSIBLE_TOKENS`) make the whole worthless: one
+    of them, taken at its word, would spend a budget at a stroke.
     """
     if not isinstance(raw, dict) or _holds_impossible(raw):
         return None
