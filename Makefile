@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	2>/dev/null && { echo $$p; break; }; done)
 VENV ?= .venv
 CONFIG ?= configs/demo.toml
-# More flags for the command of `run` and `bench`, and for pytest: make test ARGS="-k budget"
+# More flags for the command of `run`, `bench` and `chaos`, and for pytest: make test ARGS="-k budget"
 ARGS ?=
 
 BIN := $(VENV)/bin
@@ -14,7 +14,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench docs clean
+.PHONY: help run test check bench chaos docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -39,6 +39,9 @@ check: $(DEV_STAMP)  ## lint, format, strict types, import contracts
 
 bench: $(DEV_STAMP)  ## run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
+
+chaos: $(DEV_STAMP)  ## play everything that can go wrong; prints what held and the seed
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 docs: $(STAMP)  ## write docs/configuration.md from the schema
 	$(BIN)/python -m tauasync.config.describe > docs/configuration.md.new

@@ -28,6 +28,9 @@ from tauasync.types import Usage
 
 _CALL_FIELDS = frozenset({"id", "type", "function", "index"})
 _FLAT_FIELDS = frozenset({"name", "arguments"})
+IMPOSSIBLE_TOKENS = 100_000_000
+"""No request and no answer has so many: the longest context windows hold some ten million."""
+
 _TEXT_PARTS = ("text", "output_text")
 _THOUGHT_PARTS = ("thinking", "reasoning")
 
@@ -134,8 +137,10 @@ def read_usage(raw: Any) -> Usage | None:
 
     `prompt` includes cached tokens and `completion` includes reasoning, whatever the server's
     own convention: where the total shows that thoughts were counted apart, they are added.
+    Counts that cannot be (negative, or beyond `IMPOSSIBLE_TOKENS`) make the whole worthless: one
+    of them, taken at its word, would spend a budget at a stroke.
     """
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or _holds_impossible(raw):
         return None
     prompt_details = _table(raw, "prompt_tokens_details") or _table(raw, "input_tokens_details")
     cached = (
@@ -280,10 +285,18 @@ def _table(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _holds_impossible(raw: Mapping[str, Any]) -> bool:
+    return any(
+        isinstance(value, int | float) and not 0 <= value < IMPOSSIBLE_TOKENS
+        for name, value in raw.items()
+        if "token" in name
+    )
+
+
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         return 0
-    return int(value) if value < 2**53 else 0
+    return int(value) if value < IMPOSSIBLE_TOKENS else 0
 
 
 def _text_or_none(value: Any) -> str | None:

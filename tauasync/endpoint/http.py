@@ -23,6 +23,7 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from tauasync import __version__
+from tauasync.endpoint.body import BodyReader, UnreadableBody
 from tauasync.endpoint.spec import EndpointSpec
 from tauasync.errors import ConfigError
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _KEEPALIVE_S = 60.0
 _CLOSE_S = 2.0
-_ENCODING = "content-encoding"
 
 
 class NoAnswer(Exception):
@@ -95,7 +95,7 @@ class Http:
             for name, value in {
                 "content-type": "application/json",
                 "accept": "application/json",
-                "accept-encoding": "gzip, deflate",
+                "accept-encoding": "gzip",
                 "user-agent": f"tauasync/{__version__}",
                 **headers,
             }.items()
@@ -109,6 +109,7 @@ class Http:
             }
         }
         self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
+        self._bodies = BodyReader(spec.max_body_bytes)
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -157,27 +158,16 @@ class Http:
             for name, value in response.headers.raw
         }
         try:
-            body = await self._body_of(response, packed=_ENCODING in names)
-        except BaseException:
+            body = await self._bodies.read(response)
+        except BaseException as error:
             with anyio.move_on_after(_CLOSE_S, shield=True):
                 await response.aclose()
+            if isinstance(error, UnreadableBody):
+                raise NoAnswer(str(error), sent=True, silent=True) from error
             raise
         received_at = monotonic()
         await response.aclose()
         return Reply(status=response.status_code, headers=names, body=body, received_at=received_at)
-
-    async def _body_of(self, response: httpx.Response, *, packed: bool) -> bytes:
-        body = bytearray()
-        # Only a body that is packed has to go through httpx's layers of decoders.
-        async for chunk in response.aiter_bytes() if packed else _stream_of(response):
-            body += chunk
-            if len(body) > self._spec.max_body_bytes:
-                raise NoAnswer(
-                    f"the answer is larger than {self._spec.max_body_bytes} bytes",
-                    sent=True,
-                    silent=True,
-                )
-        return bytes(body)
 
     def _request(self, url: str, content: bytes, headers: Mapping[str, str]) -> httpx.Request:
         target = self._targets.get(url)
@@ -200,11 +190,6 @@ class Http:
         )
         request.read()
         return request
-
-
-def _stream_of(response: httpx.Response) -> httpx.AsyncByteStream:
-    assert isinstance(response.stream, httpx.AsyncByteStream)
-    return response.stream
 
 
 def _network(spec: EndpointSpec) -> AiohttpTransport:

@@ -17,7 +17,7 @@ import anyio
 
 from tauasync.jsonio import dumps
 from tauasync.simulated import BASE_PATH
-from tauasync.simulated.damage import ENVELOPE_FAULTS, damaged
+from tauasync.simulated.damage import ENVELOPE_FAULTS, bomb, damaged, huge_parts
 from tauasync.simulated.delivery import Connection, Headers, Left, Receive, Scope, Send, Sleep
 from tauasync.simulated.fault_dice import FaultDice
 from tauasync.simulated.faults import Fault, FaultPlan, FaultRule
@@ -115,17 +115,24 @@ class EmbeddedEndpoint:
     async def _deliver(self, job: Job, connection: Connection) -> None:
         target = job.target
         replays = self._book.replays(job.key_digest)
-        rule = None if replays else self._dice.draw(target)
+        rule = self._dice.draw(target, replays=replays)
         await connection.pause(self._latency.of(target.digest))
         if rule is None:
             await connection.answer(200, dumps(job.body), self._headers(job))
-        else:
-            self._book.fault(rule.what)
-            await self._fail(rule, job, connection)
-        if rule is None or rule.what not in ENVELOPE_FAULTS:
-            # A spoilt answer is not kept under its key: asking again buys a sound one.
-            key_digest = job.key_digest if rule is None else None
-            self._book.answer(target.digest, target.model, job.usage, key_digest)
+            self._count(job, None)
+            return
+        self._book.fault(rule.what)
+        if rule.what is Fault.ANSWER_LOST:
+            self._count(job, rule)
+        await self._fail(rule, job, connection)
+        if rule.what not in ENVELOPE_FAULTS and rule.what is not Fault.ANSWER_LOST:
+            self._count(job, rule)
+
+    def _count(self, job: Job, rule: FaultRule | None) -> None:
+        # A spoilt answer is kept under its key only where asking again brings the same one.
+        kept = rule is None or rule.is_lasting
+        key_digest = job.key_digest if kept else None
+        self._book.answer(job.target.digest, job.target.model, job.usage, key_digest)
 
     async def _fail(self, rule: FaultRule, job: Job, connection: Connection) -> None:
         headers = self._headers(job)
@@ -133,16 +140,32 @@ class EmbeddedEndpoint:
             case Fault.HANG:
                 await connection.pause(rule.silence_s)
                 await connection.drop()
-            case Fault.RESET_BEFORE_ANSWER:
+            case Fault.RESET_BEFORE_ANSWER | Fault.ANSWER_LOST:
                 await connection.drop()
-            case Fault.RESET_IN_BODY:
+            case Fault.RESET_IN_BODY | Fault.HANG_IN_BODY:
                 whole = dumps(job.body)
-                await connection.drop(partial=whole[: len(whole) // 2], whole_bytes=len(whole))
+                await connection.begin(whole[: len(whole) // 2], whole_bytes=len(whole))
+                await connection.pause(rule.silence_s)
+                await connection.drop()
+            case Fault.RESET_AFTER_BODY:
+                whole = dumps(job.body)
+                await connection.begin(whole, whole_bytes=len(whole))
+                await connection.close()
+            case Fault.SLOW_HEADERS:
+                await connection.pause(rule.silence_s)
+                await connection.answer(200, dumps(job.body), headers)
             case Fault.SLOW_DRIP:
                 await connection.drip(dumps(job.body), headers, interval_s=rule.silence_s)
+            case Fault.HUGE_BODY:
+                await connection.stream(huge_parts(rule, job.body), headers)
+            case Fault.GZIP_BOMB:
+                packed = [(b"content-encoding", b"gzip"), *headers]
+                await connection.answer(200, bomb(rule), packed)
             case _:
-                bad = damaged(rule, job.body)
+                bad = damaged(rule, job.body, key=job.api_key)
                 told = headers + _retry_headers(rule.retry_after_s)
+                if rule.retry_after is not None:
+                    told.append((b"retry-after", rule.retry_after.encode("ascii")))
                 await connection.answer(bad.status, bad.body, told, content_type=bad.content_type)
 
     def _headers(self, job: Job) -> Headers:

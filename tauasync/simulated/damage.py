@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from tauasync.jsonio import dumps
+from tauasync.jsonio import dumps, loads
 from tauasync.simulated.faults import Fault, FaultRule
 
 _MARK = "\ue0d8"
 """Stands for a lone surrogate until the answer is bytes, since no encoder writes one."""
+
+_PART_BYTES = 2**20
+
+_ABSURD_USAGE = {"prompt_tokens": -7, "completion_tokens": 10**12, "total_tokens": "many"}
 
 _STATUS_KINDS = {
     401: ("authentication_error", "invalid_api_key"),
@@ -25,6 +31,7 @@ ENVELOPE_FAULTS = frozenset(
     {
         Fault.STATUS,
         Fault.QUOTA,
+        Fault.KEY_EXPIRED,
         Fault.CONTEXT_OVERFLOW,
         Fault.CONTENT_REFUSED,
         Fault.ERROR_IN_200,
@@ -32,7 +39,11 @@ ENVELOPE_FAULTS = frozenset(
         Fault.CHOICES_EMPTY,
         Fault.TRUNCATED_JSON,
         Fault.NOT_JSON,
+        Fault.EMPTY_BODY,
+        Fault.HUGE_BODY,
+        Fault.GZIP_BOMB,
         Fault.HANG,
+        Fault.HANG_IN_BODY,
         Fault.RESET_BEFORE_ANSWER,
         Fault.RESET_IN_BODY,
     }
@@ -48,15 +59,19 @@ class Damaged(msgspec.Struct, frozen=True, kw_only=True):
     content_type: bytes = b"application/json"
 
 
-def damaged(rule: FaultRule, completion: dict[str, Any]) -> Damaged:
+def damaged(rule: FaultRule, completion: dict[str, Any], *, key: str = "") -> Damaged:
     """The answer to a request that meets a fault.
 
     Args:
         completion: the healthy answer; changed in place.
+        key: the client's, which an expired one is told with, as some providers do.
     """
     match rule.what:
         case Fault.STATUS:
             return _status(rule.status or 500)
+        case Fault.KEY_EXPIRED:
+            told = f"The API key {key or '(none)'} has expired."
+            return _error(401, "authentication_error", "expired_api_key", told)
         case Fault.QUOTA:
             return _error(
                 429, "insufficient_quota", "insufficient_quota", "You exceeded your current quota."
@@ -73,8 +88,11 @@ def damaged(rule: FaultRule, completion: dict[str, Any]) -> Damaged:
                 400, "invalid_request_error", "content_filter", "The content was refused."
             )
         case Fault.ERROR_IN_200:
-            error = {"message": "The provider is rate limited.", "code": 429}
+            inside = rule.status or 429
+            error = {"message": f"Provider returned error {inside}.", "code": inside}
             return Damaged(status=200, body=dumps({"error": error}))
+        case Fault.EMPTY_BODY:
+            return Damaged(status=200, body=b"")
         case Fault.NOT_JSON:
             page = b"<html><body>502 Bad Gateway</body></html>"
             return Damaged(status=200, body=page, content_type=b"text/html")
@@ -87,6 +105,24 @@ def damaged(rule: FaultRule, completion: dict[str, Any]) -> Damaged:
             return Damaged(status=200, body=body)
 
 
+def huge_parts(rule: FaultRule, completion: dict[str, Any]) -> Iterator[bytes]:
+    """A sound answer whose text goes on and on, a mebibyte at a time."""
+    _say(completion, _MARK, "stop")
+    before, after = dumps(completion).split(_MARK.encode())
+    yield before
+    for _ in range(rule.size_bytes // _PART_BYTES):
+        yield b"again " * (_PART_BYTES // 6)
+    yield after
+
+
+def bomb(rule: FaultRule) -> bytes:
+    """Gzip of a body that is a thousand times as large: blanks, as JSON may begin with."""
+    packer = zlib.compressobj(wbits=31)
+    first = packer.compress(b" " * _PART_BYTES) + packer.flush(zlib.Z_FULL_FLUSH)
+    more = packer.compress(b" " * _PART_BYTES) + packer.flush(zlib.Z_FULL_FLUSH)
+    return first + more * (rule.size_bytes // _PART_BYTES - 1)
+
+
 def _spoil(what: Fault, completion: dict[str, Any]) -> None:
     match what:
         case Fault.CHOICES_NULL:
@@ -97,6 +133,10 @@ def _spoil(what: Fault, completion: dict[str, Any]) -> None:
             completion.pop("usage", None)
         case Fault.USAGE_NULL:
             completion["usage"] = None
+        case Fault.USAGE_ZERO:
+            completion["usage"] = dict.fromkeys(completion["usage"], 0)
+        case Fault.USAGE_ABSURD:
+            completion["usage"] = _ABSURD_USAGE
         case Fault.EMPTY_CONTENT:
             _say(completion, "", "stop")
         case Fault.REASONING_ONLY:
@@ -133,6 +173,10 @@ def _spoil_call(what: Fault, call: dict[str, Any]) -> None:
             function["arguments"] = function["arguments"][:-1]
         case Fault.ARGUMENTS_DOUBLED:
             function["arguments"] *= 2
+        case Fault.ARGUMENTS_LIST:
+            function["arguments"] = f"[{function['arguments']}]"
+        case Fault.ARGUMENTS_OBJECT:
+            function["arguments"] = loads(function["arguments"])
         case _:  # hang, drip and resets leave the answer itself whole
             pass
 

@@ -7,7 +7,7 @@ is raised instead.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 import anyio
@@ -82,18 +82,44 @@ class Connection:
             await self.pause(interval_s)
             await self._part(body[position : position + 1], more=position + 1 < len(body))
 
-    async def drop(self, *, partial: bytes = b"", whole_bytes: int = 0) -> None:
-        """Break the connection, after a part of the body where one is given.
+    async def stream(self, parts: Iterable[bytes], headers: Headers) -> None:
+        """Send an answer whose length is not told, in parts, as long as the client takes them."""
+        await self._start(200, None, headers, JSON)
+        for part in parts:
+            await self._part(part, more=True)
+            if (transport := self._transport) is not None and transport.is_closing():
+                break
+        await self._part(b"", more=False)
+
+    async def begin(self, part: bytes, *, whole_bytes: int) -> None:
+        """Send the head and the first part of a body, to be followed by `drop` or `close`."""
+        await self._start(200, whole_bytes, [], JSON)
+        await self._part(part, more=True)
+
+    async def drop(self) -> None:
+        """Break the connection.
 
         Raises:
             httpx.ReadError: in-process, in place of the broken connection.
         """
-        if partial:
-            await self._start(200, whole_bytes, [], JSON)
-            await self._part(partial, more=True)
-        transport = getattr(getattr(self._send, "__self__", None), "transport", None)
-        if transport is None:
+        if self._transport is None:
             raise httpx.ReadError("connection reset by a scripted fault")
+        await self._abort(self._transport)
+
+    async def close(self) -> None:
+        """Break the connection after the whole body; in-process nobody notices."""
+        if self._transport is None:
+            await self._part(b"", more=False)
+            return
+        await self._abort(self._transport)
+
+    @property
+    def _transport(self) -> Any:
+        """The server's socket; None in-process."""
+        return getattr(getattr(self._send, "__self__", None), "transport", None)
+
+    @staticmethod
+    async def _abort(transport: Any) -> None:
         transport.abort()
         for _ in range(2):  # let the server learn of it before the app returns
             await anyio.lowlevel.checkpoint()
@@ -123,15 +149,16 @@ class Connection:
             raise Left
 
     async def _start(
-        self, status: int, length_bytes: int, headers: Headers, content_type: bytes
+        self, status: int, length_bytes: int | None, headers: Headers, content_type: bytes
     ) -> None:
+        length = [] if length_bytes is None else [(b"content-length", b"%d" % length_bytes)]
         await self._send(
             {
                 "type": "http.response.start",
                 "status": status,
                 "headers": [
                     (b"content-type", content_type),
-                    (b"content-length", b"%d" % length_bytes),
+                    *length,
                     (b"x-tauasync-simulated", b"1"),
                     *headers,
                 ],

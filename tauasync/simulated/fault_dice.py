@@ -39,9 +39,16 @@ class FaultDice:
         self._failed = [{} for _ in self._plan.rules]
         self._arrived = [0 for _ in self._plan.rules]
 
-    def draw(self, target: Target) -> FaultRule | None:
-        """The fault this attempt meets, None for a healthy answer."""
+    def draw(self, target: Target, *, replays: bool = False) -> FaultRule | None:
+        """The fault this attempt meets, None for a healthy answer.
+
+        Args:
+            replays: whether the answer was handed over before under the same key: then only what
+                strikes every attempt does so again.
+        """
         for index, rule in enumerate(self._plan.rules):
+            if replays and not rule.is_lasting:
+                continue
             if _matches(rule, target) and self._strikes(index, rule, target.digest):
                 return rule
         return None

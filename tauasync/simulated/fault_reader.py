@@ -8,7 +8,15 @@ from typing import Any
 import msgspec
 
 from tauasync.errors import ConfigError
-from tauasync.simulated.faults import WAITING_S, Fault, FaultPlan, FaultRule
+from tauasync.simulated.faults import (
+    SIZE_MB,
+    WAITING_S,
+    WITH_RETRY_AFTER,
+    WITH_STATUS,
+    Fault,
+    FaultPlan,
+    FaultRule,
+)
 
 
 def read_faults(
@@ -52,10 +60,10 @@ class _Reader:
             nth=self._count("nth"),
             probability=self._probability(),
             times=self._times(),
-            delay_s=self._seconds("delay_s", what in WAITING_S, "hang, slow-drip"),
-            retry_after_s=self._seconds(
-                "retry_after_s", what in (Fault.STATUS, Fault.QUOTA), "status, quota"
-            ),
+            delay_s=self._seconds("delay_s", what, tuple(WAITING_S)),
+            retry_after_s=self._seconds("retry_after_s", what, WITH_RETRY_AFTER),
+            retry_after=self._header("retry_after", what, WITH_RETRY_AFTER),
+            size_mb=self._count("size_mb", what, tuple(SIZE_MB)),
         )
 
     def _what(self) -> Fault:
@@ -65,10 +73,8 @@ class _Reader:
             raise self._wrong("what", "must name a fault", f"one of: {', '.join(Fault)}") from None
 
     def _status(self, what: Fault) -> int | None:
-        status = self._item.get("status")
-        if what is not Fault.STATUS:
-            if status is not None:
-                raise self._wrong("status", "belongs to the fault 'status' only", "leave it out")
+        status = self._owned("status", what, WITH_STATUS)
+        if status is None and what is not Fault.STATUS:
             return None
         number = _whole(status)
         if number is None or not 400 <= number <= 599:
@@ -81,7 +87,27 @@ class _Reader:
             raise self._wrong(name, "must be a text", f"not {value!r}")
         return value
 
-    def _count(self, name: str) -> int | None:
+    def _owned(self, name: str, what: Fault, owners: Sequence[Fault]) -> Any:
+        """A value that only some faults have; None where it is left out."""
+        value = self._item.get(name)
+        if value is not None and what not in owners:
+            raise self._wrong(name, f"belongs to: {', '.join(owners)}", "leave it out")
+        return value
+
+    def _header(self, name: str, what: Fault, owners: Sequence[Fault]) -> str | None:
+        value = self._owned(name, what, owners)
+        text = self._text(name)
+        if value is not None and "retry_after_s" in self._item:
+            raise self._wrong(name, "cannot be combined with `retry_after_s`", "keep one of them")
+        if text is not None and not (text.isascii() and (text.isprintable() or not text)):
+            raise self._wrong(name, "must be what a header can carry", f"not {text!r}")
+        return text
+
+    def _count(
+        self, name: str, what: Fault | None = None, owners: Sequence[Fault] = ()
+    ) -> int | None:
+        if what is not None:
+            self._owned(name, what, owners)
         if name not in self._item:
             return None
         number = _whole(self._item[name])
@@ -107,12 +133,10 @@ class _Reader:
             raise self._wrong("probability", "cannot be combined with `nth`", "keep one of them")
         return float(value)
 
-    def _seconds(self, name: str, allowed: bool, owners: str) -> float | None:
-        value = self._item.get(name)
+    def _seconds(self, name: str, what: Fault, owners: Sequence[Fault]) -> float | None:
+        value = self._owned(name, what, owners)
         if value is None:
             return None
-        if not allowed:
-            raise self._wrong(name, f"belongs to: {owners}", "leave it out")
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise self._wrong(name, "must be seconds, 0 or more", f"not {value!r}")
         return float(value)

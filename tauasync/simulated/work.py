@@ -37,12 +37,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         key_digest: of idempotency key and request; None without a key.
+        api_key: what the client opened the door with; "" without.
     """
 
     target: Target
     body: dict[str, Any]
     usage: Usage
     key_digest: bytes | None
+    api_key: str = ""
 
 
 class Desk:
@@ -76,6 +78,7 @@ class Desk:
             body=completion_body(body, answer, usage, digest),
             usage=usage,
             key_digest=_key_digest(headers, digest),
+            api_key=_api_key(headers),
         )
 
     def embeddings(self, data: bytes, headers: HeaderMap) -> Job:
@@ -93,6 +96,7 @@ class Desk:
             body=answer,
             usage=usage,
             key_digest=_key_digest(headers, digest),
+            api_key=_api_key(headers),
         )
 
     def _answer(self, body: ChatBody, origin: Origin | None) -> Answer:
@@ -143,3 +147,7 @@ def _origin(headers: HeaderMap) -> Origin | None:
 def _key_digest(headers: HeaderMap, digest: bytes) -> bytes | None:
     key = headers.get(IDEMPOTENCY_HEADER.encode())
     return None if key is None else digest_of(key, digest)
+
+
+def _api_key(headers: HeaderMap) -> str:
+    return headers.get(b"authorization", b"").decode("latin-1").removeprefix("Bearer ")

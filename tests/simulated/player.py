@@ -109,8 +109,10 @@ class Side:
         return {"id": call["id"], "type": "function", "function": function}
 
 
-def decoded(text: str | None) -> tuple[dict[str, Any], str | None]:
+def decoded(text: str | dict[str, Any] | None) -> tuple[dict[str, Any], str | None]:
     """Arguments as (object, what was malformed)."""
+    if isinstance(text, dict):
+        return text, None
     if not (text or "").strip():
         return {}, None
     try:

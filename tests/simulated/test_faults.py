@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from typing import Any
 
 import httpx
@@ -15,10 +16,10 @@ from tauasync.simulated.app import EmbeddedEndpoint
 from tauasync.simulated.damage import ENVELOPE_FAULTS
 from tauasync.simulated.fault_dice import FaultDice, Target
 from tauasync.simulated.fault_reader import read_faults
-from tauasync.simulated.faults import NEED_CALLS, Fault, FaultPlan, FaultRule
+from tauasync.simulated.faults import NEED_CALLS, SIZE_MB, Fault, FaultPlan, FaultRule
 from tauasync.simulated.wire import digest_of
 from tests.simulated.lamp import MIXED, find, world
-from tests.simulated.player import client_of, play, solved
+from tests.simulated.player import client_of, origin_header, play, solved
 from tests.simulated.requests import OPENING, ask, chat_body, check_completion, check_error, origin
 
 
@@ -111,19 +112,23 @@ async def test_tool_call_ids_may_be_missing_empty_or_repeated() -> None:
 
 async def test_arguments_may_be_empty_null_invalid_or_doubled() -> None:
     whole = '{"lamp_id":"L1"}'
-    expected = {
+    expected: dict[Fault, Any] = {
         Fault.ARGUMENTS_EMPTY: "",
         Fault.ARGUMENTS_NULL: None,
         Fault.ARGUMENTS_INVALID: whole[:-1],
         Fault.ARGUMENTS_DOUBLED: whole * 2,
+        Fault.ARGUMENTS_LIST: f"[{whole}]",
+        Fault.ARGUMENTS_OBJECT: {"lamp_id": "L1"},
     }
     for what, arguments in expected.items():
         assert (await struck_call(what))["function"]["arguments"] == arguments
 
 
-async def test_usage_may_be_missing_or_null() -> None:
+async def test_usage_may_be_missing_null_zero_or_impossible() -> None:
     assert "usage" not in (await struck(Fault.USAGE_MISSING)).json()
     assert (await struck(Fault.USAGE_NULL)).json()["usage"] is None
+    assert not any((await struck(Fault.USAGE_ZERO)).json()["usage"].values())
+    assert (await struck(Fault.USAGE_ABSURD)).json()["usage"]["prompt_tokens"] < 0
 
 
 async def test_a_text_may_hold_a_lone_surrogate() -> None:
@@ -140,8 +145,12 @@ async def test_a_hang_is_silence_and_then_a_broken_connection() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    for rule, seconds in (({}, 3600.0), ({"delay_s": 7}, 7.0)):
-        async with client_of(failing({"what": "hang", **rule}, sleep=sleep)) as client:
+    for what, rule, seconds in (
+        ("hang", {}, 3600.0),
+        ("hang", {"delay_s": 7}, 7.0),
+        ("hang-in-body", {"delay_s": 8}, 8.0),
+    ):
+        async with client_of(failing({"what": what, **rule}, sleep=sleep)) as client:
             with pytest.raises(httpx.ReadError):
                 await ask(client)
         assert slept[-1] == seconds
@@ -161,6 +170,66 @@ async def test_a_slow_answer_comes_whole_byte_by_byte() -> None:
     assert app.stats["answered"] == 1
 
 
+async def test_headers_may_come_late_and_the_answer_is_whole() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    app = failing({"what": "slow-headers", "delay_s": 9}, sleep=sleep)
+    async with client_of(app) as client:
+        check_completion((await ask(client)).json())
+    assert slept == [9.0]
+    assert app.stats["answered"] == 1
+
+
+@pytest.mark.parametrize("header", ["0", "-5", "soon", "", "99999999999", "1e400", "nan"])
+async def test_a_retry_after_is_sent_as_it_stands(header: str) -> None:
+    response = await struck(Fault.STATUS, status=429, retry_after=header)
+    assert response.headers["retry-after"] == header
+    assert "retry-after-ms" not in response.headers
+
+
+async def test_an_expired_key_is_told_with_the_key() -> None:
+    async with client_of(failing({"what": "key-expired"})) as client:
+        client.headers["authorization"] = "Bearer marked-key-1"
+        response = await ask(client)
+    assert check_error(response, 401)["code"] == "expired_api_key"
+    assert "marked-key-1" in response.text
+
+
+async def test_an_error_in_a_200_may_have_any_code() -> None:
+    response = await struck(Fault.ERROR_IN_200, status=402, retry_after="7")
+    assert (response.status_code, response.json()["error"]["code"]) == (200, 402)
+    assert response.headers["retry-after"] == "7"
+
+
+async def test_a_body_may_be_empty_or_larger_than_any_answer() -> None:
+    assert (await struck(Fault.EMPTY_BODY)).content == b""
+    huge = await struck(Fault.HUGE_BODY, size_mb=3)
+    assert 3 * 2**20 < len(huge.content) + 3 * 6 < 3 * 2**20 + 2000
+    assert huge.json()["choices"][0]["message"]["content"].startswith("again again ")
+
+
+async def test_a_packed_body_may_be_a_thousand_times_as_large() -> None:
+    async with client_of(failing({"what": "gzip-bomb", "size_mb": 64})) as client:
+        where = origin_header(origin())
+        body = chat_body()
+        async with client.stream("POST", "/chat/completions", json=body, headers=where) as response:
+            packed = b"".join([part async for part in response.aiter_raw()])
+    assert len(packed) < 2**20 / 8
+    assert len(zlib.decompressobj(wbits=31).decompress(packed)) == 64 * 2**20
+
+
+async def test_an_answer_may_be_lost_and_is_paid_all_the_same() -> None:
+    app = failing({"what": "answer-lost"})
+    async with client_of(app) as client:
+        with pytest.raises(httpx.ReadError):
+            await ask(client)
+        check_completion((await ask(client)).json())
+    assert (app.stats["answered"], app.stats["repeated"]) == (2, 1)
+
+
 @pytest.mark.parametrize("what", ["reset-before-answer", "reset-in-body"])
 async def test_a_reset_is_a_transport_error(what: str) -> None:
     async with client_of(failing({"what": what})) as client:
@@ -169,13 +238,32 @@ async def test_a_reset_is_a_transport_error(what: str) -> None:
         check_completion((await ask(client)).json())
 
 
+async def test_what_strikes_every_attempt_strikes_a_replay_too_and_is_not_paid_again() -> None:
+    """A client killed before the spoilt answer reached it meets the same one when it asks anew."""
+    rules = ({"what": "arguments-invalid", "times": "always"}, {"what": "ids-empty"})
+    app = failing(*rules)
+    async with client_of(app) as client:
+        bodies = [(await ask(client, key="k")).content for _ in range(3)]
+    assert bodies[0] == bodies[1] == bodies[2]
+    counted = app.stats
+    assert (counted["answered"], counted["repeated"], counted["replayed"]) == (1, 0, 2)
+
+
 # ---- where they strike
 
 
-@pytest.mark.parametrize("what", [what for what in Fault if what not in ("hang", "slow-drip")])
+HARMLESS = (Fault.SLOW_DRIP, Fault.SLOW_HEADERS, Fault.RESET_AFTER_BODY)
+"""Whoever waits long enough gets the same answer."""
+
+
+@pytest.mark.parametrize("what", list(Fault))
 async def test_a_retried_request_succeeds_after_the_scripted_failures(what: Fault) -> None:
+    async def sleep(_: float) -> None:
+        pass
+
     rule = {"what": what, "times": 2} | ({"status": 500} if what is Fault.STATUS else {})
-    app = failing(rule)
+    rule |= {"size_mb": 2} if what in SIZE_MB else {}
+    app = failing(rule, sleep=sleep)
     healthy = EmbeddedEndpoint(find)
     body, where = chat_body(), origin()
     if what is Fault.LONE_SURROGATE:
@@ -186,9 +274,9 @@ async def test_a_retried_request_succeeds_after_the_scripted_failures(what: Faul
         for _ in range(4):
             try:
                 seen.append((await ask(client, body, where=where)).content == whole)
-            except httpx.ReadError:
+            except (httpx.ReadError, httpx.DecodingError):
                 seen.append(False)
-    assert seen == [False, False, True, True]
+    assert seen == [what in HARMLESS, what in HARMLESS, True, True]
     assert app.stats["faulted"] == {what.value: 2}
     assert app.stats["answered"] == (2 if what in ENVELOPE_FAULTS else 4)
 
@@ -288,6 +376,16 @@ async def test_the_oracle_solves_its_task_through_damaged_tool_calls(what: str, 
         ({"what": "status", "status": 200}, ("faults.1.status",)),
         ({"what": "status", "status": True}, ("faults.1.status",)),
         ({"what": "hang", "status": 500}, ("faults.1.status", "leave it out")),
+        ({"what": "error-in-200", "status": 200}, ("faults.1.status", "400 to 599")),
+        ({"what": "hang", "retry_after": "3"}, ("faults.1.retry_after", "status, quota")),
+        ({"what": "quota", "retry_after": 3}, ("faults.1.retry_after", "text")),
+        ({"what": "quota", "retry_after": "a\nb"}, ("faults.1.retry_after", "header")),
+        (
+            {"what": "quota", "retry_after": "3", "retry_after_s": 3},
+            ("faults.1.retry_after", "keep one"),
+        ),
+        ({"what": "hang", "size_mb": 3}, ("faults.1.size_mb", "huge-body, gzip-bomb")),
+        ({"what": "huge-body", "size_mb": 0}, ("faults.1.size_mb", "from 1")),
         ({"what": "hang", "probability": 0}, ("faults.1.probability", "above 0")),
         ({"what": "hang", "probability": 0.5, "nth": 2}, ("faults.1.probability", "nth")),
         ({"what": "hang", "times": 0}, ("faults.1.times", '"always"')),
@@ -295,7 +393,7 @@ async def test_the_oracle_solves_its_task_through_damaged_tool_calls(what: str, 
         ({"what": "hang", "turn": 1.5}, ("faults.1.turn",)),
         ({"what": "hang", "role": 3}, ("faults.1.role", "text")),
         ({"what": "hang", "retry_after_s": 3}, ("faults.1.retry_after_s", "status, quota")),
-        ({"what": "not-json", "delay_s": 3}, ("faults.1.delay_s", "hang, slow-drip")),
+        ({"what": "not-json", "delay_s": 3}, ("faults.1.delay_s", "hang, ", "slow-drip")),
         ({"what": "hang", "delay_s": -1}, ("faults.1.delay_s", "0 or more")),
         ({"what": "hang", "where": "here"}, ("faults.1.where", "unknown", "probability")),
         ("hang", ("faults.1:", "table")),
