@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from tauasync.errors import QuotaExhausted
 from tauasync.jsonio import dumps
 from tauasync.scheduler.breaker import FAILURES_IN_A_ROW
 from tauasync.store.reader import RunReader
 from tauasync.types import Message, ToolMessage
+from tests.chaos.settings import write_toml
+from tests.cli.command import call as command
 from tests.field.sweeps import (
     LOOK,
     Reply,
@@ -24,6 +27,7 @@ from tests.field.sweeps import (
     played,
     say,
     serving,
+    serving_aside,
     talk,
     tasks_of,
     tool_call,
@@ -137,6 +141,17 @@ async def test_what_fails_for_some_cells_leaves_them_open_and_touches_no_others(
     assert (mended.end.open_cells, mended.group.successes) == (0, 16)
 
 
+async def test_a_200_that_means_no_money_stops_the_run_with_its_cells_open(tmp_path: Path) -> None:
+    """Report 121: one answer of code 402 inside a 200 goes to the breaker, not to its cell."""
+    dry = {"what": "error-in-200", "status": 402, "nth": 9, "times": "always"}
+    first = await played(faulty(tmp_path, dry, tasks=8), tmp_path / "run.sqlite")
+    assert first.end.reason is StopReason.ENDPOINT
+    assert isinstance(first.end.error, QuotaExhausted)
+    assert first.end.open_cells > 0
+    second = await played(faulty(tmp_path, tasks=8), tmp_path / "run.sqlite")
+    assert (second.end.open_cells, second.group.successes) == (0, 8)
+
+
 async def test_the_reason_a_gateway_hides_is_kept_with_the_failure(tmp_path: Path) -> None:
     """Report 44: the generic message alone tells nothing."""
     hidden = fail(
@@ -191,6 +206,38 @@ async def test_a_parameter_the_model_refuses_stops_the_run_with_a_hint(tmp_path:
     assert FAILURES_IN_A_ROW <= len(app.of("agent")) <= FAILURES_IN_A_ROW + 4
     assert done.end.open_cells == 60
     assert all("temperature" not in asked.body for asked in app.of("user"))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "hint"),
+    [
+        ("max_tokens", 'models.agent.profile.max_tokens_field = "max_completion_tokens"'),
+        ("temperature", "models.agent.parameters.temperature"),
+    ],
+)
+def test_a_check_tells_of_a_parameter_the_model_refuses_before_anything_is_spent(
+    parameter: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reports 56 and 157: one probe with the very parameters of the run, and the key to change."""
+    told = f"Unsupported parameter: '{parameter}' is not supported with this model."
+    refused = fail(400, told, param=parameter, code="unsupported_parameter")
+    parameters = {"max_tokens": 50, "temperature": 0}
+    with serving_aside({"agent": lines(refused), "user": HI}) as (app, url):
+        config = {
+            "endpoints": {"served": {"base_url": url}},
+            "models": {
+                "agent": {"endpoint": "served", "parameters": parameters},
+                "user": {"endpoint": "served"},
+            },
+            "roles": {"agents": ["agent"], "user": "user"},
+            "cache": {"dir": str(tmp_path / "cache")},
+            "domains": [{"name": "telecom", "split": "small"}],
+        }
+        code, said = command(capsys, "check", str(write_toml(tmp_path / "run.toml", config)))
+    assert code == 5
+    assert hint in said
+    (asked,) = app.of("agent")
+    assert asked.body[parameter] == parameters[parameter]
 
 
 async def test_a_failed_turn_never_enters_the_history_and_a_resume_goes_on_before_it(
