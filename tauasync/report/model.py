@@ -189,7 +189,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         cost: role -> price of the finished episodes' completions, whether paid or cached, and
             "total" over the roles.
         paid: what this run paid for the group, attempts that came to nothing included.
-        elapsed_s: from the first start to the last end of a finished episode, pauses included.
+        elapsed_s: from the first start to the last end of a finished episode by the wall clock,
+            pauses included.
         warnings: what a reader of the numbers must know.
     """
 

@@ -361,4 +361,5 @@ def _counts(counter: Counter[str]) -> Counts:
 def _elapsed(tally: _Tally) -> float | None:
     if tally.first_start is None or tally.last_end is None:
         return None
-    return tally.last_end - tally.first_start
+    # The one figure that has to span sessions, so the wall clock's; that may have been set back.
+    return max(0.0, tally.last_end - tally.first_start)

@@ -142,6 +142,14 @@ def test_recall_and_databases_are_counted_over_scored_episodes() -> None:
     assert (match.match, match.mismatch, match.not_compared) == (1, 1, 0)
 
 
+def test_a_clock_that_was_set_back_gives_no_negative_span() -> None:
+    (only,) = cells({"a": [1.0]})
+    assert only.played is not None
+    assert group([only]).elapsed_s == 10.0
+    earlier = msgspec.structs.replace(only.played, ended_at=4.0)
+    assert group([msgspec.structs.replace(only, played=earlier)]).elapsed_s == 0.0
+
+
 def test_an_empty_run_has_a_report() -> None:
     empty = report([])
     assert empty.groups == ()
