@@ -141,12 +141,14 @@ async def test_what_fails_for_some_cells_leaves_them_open_and_touches_no_others(
     assert (mended.end.open_cells, mended.group.successes) == (0, 16)
 
 
-async def test_a_200_that_means_no_money_stops_the_run_with_its_cells_open(tmp_path: Path) -> None:
+async def test_a_200_that_means_no_money_gives_the_model_up_with_its_cells_open(
+    tmp_path: Path,
+) -> None:
     """Report 121: one answer of code 402 inside a 200 goes to the breaker, not to its cell."""
     dry = {"what": "error-in-200", "status": 402, "nth": 9, "times": "always"}
     first = await played(faulty(tmp_path, dry, tasks=8), tmp_path / "run.sqlite")
-    assert first.end.reason is StopReason.ENDPOINT
-    assert isinstance(first.end.error, QuotaExhausted)
+    assert first.end.given_up
+    assert all(isinstance(lost.broken.error, QuotaExhausted) for lost in first.end.given_up)
     assert first.end.open_cells > 0
     second = await played(faulty(tmp_path, tasks=8), tmp_path / "run.sqlite")
     assert (second.end.open_cells, second.group.successes) == (0, 8)
