@@ -43,8 +43,8 @@ class Size:
     tasks: int = 20
     trials: int = 1
     kills: int = 50
-    kill_trials: int = 12
-    terms: int = 6
+    kill_trials: int = 8
+    terms: int = 4
 
 
 QUICK = Size(tasks=8, kills=4, kill_trials=2, terms=2)
