@@ -14,7 +14,7 @@ import msgspec
 from tauasync.agent.llm import make_agent
 from tauasync.assembly.domains import Stage
 from tauasync.endpoint.completion import Completion, ModelClient, Origin
-from tauasync.environment.environment import parse_history
+from tauasync.environment.history import parse_history
 from tauasync.episode.drive import EpisodeResult, Happening, play
 from tauasync.episode.step import Limits
 from tauasync.errors import (
