@@ -89,7 +89,10 @@ class Limits(Section):
     """Seconds one completion may spend on the wire and between its own repetitions. Waiting for
     the endpoint's limits, or through a pause the endpoint asked for, does not count."""
     episode_deadline_s: Annotated[float | None, OPERATION, Field(gt=0)] = None
-    """Seconds one episode may take before it ends as `timeout`. Left out, no limit."""
+    """Seconds one episode may take before it ends as `timeout`, which is a result. Only what the
+    conversation itself takes counts: the answers' time on the wire, and the environment's. Waiting
+    does not: for the endpoint's limits, a pause, an outage, a failed attempt, the budget or the
+    disk. Answers from the cache take no time. Left out, no limit."""
     run_deadline_s: Annotated[float | None, OPERATION, Field(gt=0)] = None
     """Seconds after which the run stops cleanly, its remaining cells open for a resume.
     Left out, no limit."""
