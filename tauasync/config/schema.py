@@ -337,3 +337,12 @@ class RunConfig(Section):
         """The models that play any part, each once: agents, user, judge."""
         judge = (self.roles.judge,) if self.roles.judge else ()
         return tuple(dict.fromkeys((*self.roles.agents, self.roles.user, *judge)))
+
+    @property
+    def alike(self) -> tuple[tuple[str, ...], ...]:
+        """`role_models` in groups: those of a group are the same to their endpoint."""
+        groups: dict[str, list[str]] = {}
+        for name in self.role_models:
+            sent = self.models[name].model_dump_json(exclude={"price", "context_window"})
+            groups.setdefault(sent, []).append(name)
+        return tuple(map(tuple, groups.values()))

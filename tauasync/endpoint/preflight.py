@@ -88,6 +88,16 @@ async def probe(client: EndpointModel) -> ProbeResult:
     return _judged(client, completion, forced=forced)
 
 
+def unreachable(client: EndpointModel, error: errors.EndpointUnusable) -> ProbeResult:
+    """What is found of a model at whose endpoint nothing listens."""
+    hint = _address_hint(client)
+    return _result(client, ProbeOutcome.UNREACHABLE, error.message, hint, None)
+
+
+def _address_hint(client: EndpointModel) -> str:
+    return f"check endpoints.{client.endpoint.name}.base_url, the network and that the server runs"
+
+
 def _request(tool_choice: str) -> ChatRequest:
     return ChatRequest(messages=_MESSAGES, tools=(_TOOL,), tool_choice=tool_choice)
 
@@ -152,7 +162,7 @@ def _failed(client: EndpointModel, error: Exception) -> ProbeResult:
             hint = f"wait, or lower {endpoint}.requests_per_min"
         case errors.TransportError():
             outcome = ProbeOutcome.UNREACHABLE
-            hint = f"check {endpoint}.base_url, the network and that the server runs"
+            hint = _address_hint(client)
         case errors.ServerError():
             outcome, hint = ProbeOutcome.SERVER_FAILING, "look at the server's status page or log"
         case errors.InvalidAnswer():
