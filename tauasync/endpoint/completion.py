@@ -19,6 +19,10 @@ ORIGIN_HEADER = "x-tauasync-origin"
 IDEMPOTENCY_HEADER = "idempotency-key"
 """Holds the cache key, so that an endpoint that heeds it bills a repeated request once."""
 
+SIMULATED_FINGERPRINT = "simulated-1"
+"""`system_fingerprint` of every answer of the embedded endpoint, by which a dry run is known even
+where its configuration does not tell."""
+
 PROBE_ROLE = "probe"
 """The role of a request that only asks whether a model is there."""
 
