@@ -278,7 +278,7 @@ class DomainConfig(Section):
     """A domain to play, and the part of the grid that belongs to it."""
 
     name: Annotated[Name, RESULTS]
-    """The domain: `telecom`, `mock`, ..."""
+    """The domain: `telecom` or `mock`."""
     source: Annotated[Literal["project", "upstream"], RESULTS] = "project"
     """`project`: the data that comes with this package. `upstream`: the benchmark's own data
     under `run.data_dir`, for numbers to compare with published ones."""
