@@ -120,7 +120,13 @@ class ModelBudget(Section):
 
 
 class Budget(Section):
-    """What the run may spend: every cap holds, in every session of the run together."""
+    """What the run may spend: every cap holds, in every session of the run together.
+
+    A cap is kept by the most that a call can take, so each model it covers must have one: a
+    `context_window`, or `max_tokens` in its parameters; and for a cap in dollars a price. What the
+    built-in price list knows of a model counts. How answers are bounded near a cap, so that it is
+    reached as well, is told in [design/money.md](design/money.md).
+    """
 
     usd: Annotated[float | None, OPERATION, Field(gt=0)] = None
     """The most this run may spend, in US dollars, earlier sessions of the run included. A
@@ -166,7 +172,8 @@ class EndpointConfig(Section):
     process of its own (`tauasync simulate-endpoint`): then its address."""
     api_key_env: Annotated[str | None, OPERATION, AfterValidator(valid_key_name)] = None
     """The NAME of the environment variable that holds the key, never the key itself. Left
-    out, no key is sent."""
+    out, no key is sent. A key that a server repeats in its answers is taken out of what is
+    stored and shown, if it has at least 8 characters: a shorter one could be part of any word."""
     headers: Annotated[dict[str, str], RESULTS, AfterValidator(valid_headers)] = {}
     """Extra HTTP headers. `${NAME}` inside a value is replaced by that environment variable
     when a request is sent; secrets must be written so."""

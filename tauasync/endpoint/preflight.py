@@ -178,6 +178,8 @@ def _failed(client: EndpointModel, error: Exception) -> ProbeResult:
         case _:
             outcome, hint = ProbeOutcome.NOT_SENT, "raise budget.usd"
     line = error.message if isinstance(error, errors.EndpointError) else str(error)
+    if isinstance(error, errors.EndpointError) and error.hint:
+        hint, line = error.hint, line.removesuffix(f"; {error.hint}")
     return _result(client, outcome, line, hint, None)
 
 
