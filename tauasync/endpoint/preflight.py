@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tauasync import errors
-from tauasync.endpoint.completion import PROBE_ROLE, ChatRequest, Completion, Origin
+from tauasync.endpoint.completion import (
+    PROBE_ROLE,
+    SIMULATED_FINGERPRINT,
+    ChatRequest,
+    Completion,
+    Origin,
+)
 from tauasync.endpoint.model import EndpointModel
 from tauasync.jsonio import loads_exact
 from tauasync.types import ToolSpec
@@ -43,6 +49,8 @@ class ProbeOutcome(Enum):
     RATE_LIMITED = "rate limited"
     SERVER_FAILING = "server failing"
     ANSWER_UNUSABLE = "answer unusable"
+    SIMULATED = "simulated"
+    """The embedded endpoint, taken for a real one: it answers a probe and plays nothing."""
     NOT_SENT = "not sent"
 
 
@@ -109,6 +117,18 @@ def _is_about_tool_choice(error: errors.EndpointError) -> bool:
 
 def _judged(client: EndpointModel, completion: Completion, *, forced: bool) -> ProbeResult:
     model = f"models.{client.name}"
+    if (
+        completion.system_fingerprint == SIMULATED_FINGERPRINT
+        and client.endpoint.kind != "embedded"
+    ):
+        return _result(
+            client,
+            ProbeOutcome.SIMULATED,
+            'the simulated endpoint answered; it plays tasks only with kind = "embedded"',
+            f'set endpoints.{client.endpoint.name}.kind = "embedded" (then api_key_env and headers '
+            "must go)",
+            completion,
+        )
     if not completion.tool_calls:
         if completion.finish_reason == "length":
             return _result(

@@ -7,6 +7,8 @@ from pathlib import Path
 from tauasync.assembly.domains import set_stage
 from tauasync.assembly.history import read_history
 from tauasync.assembly.plan import make_plan
+from tauasync.assembly.probing import probing
+from tauasync.endpoint.preflight import ProbeOutcome
 from tauasync.store.reader import RunReader
 from tests.laws.harness import configure, recording, reported, swept
 
@@ -33,3 +35,14 @@ async def test_a_run_that_takes_the_embedded_endpoint_for_a_real_one_is_marked(
 
     rows = [group.key for group in make_plan(config, set_stage(config)).groups]
     assert read_history(config, rows, runs=[path]).bases == {}, "it stands for no real model"
+
+
+async def test_a_probe_finds_an_embedded_endpoint_that_is_taken_for_a_real_one(
+    tmp_path: Path,
+) -> None:
+    async with recording(set_stage(configure(tmp_path))) as (url, _):
+        config = configure(tmp_path, endpoints={"sim": {"base_url": url}})
+        async with probing(config) as results:
+            found = [probed.result async for probed in results]
+    assert {result.outcome for result in found} == {ProbeOutcome.SIMULATED}
+    assert all('endpoints.sim.kind = "embedded"' in result.hint for result in found)
