@@ -128,6 +128,7 @@ class EndpointError(TauasyncError):
         request_id: the provider's id of the request.
         body: the start of the answer, keys redacted.
         attempts: how many times the call had been sent.
+        hint: how to mend it; the message ends with it.
     """
 
     def __init__(
@@ -149,6 +150,7 @@ class EndpointError(TauasyncError):
         self.request_id = request_id
         self.body = body
         self.attempts = 1
+        self.hint = ""
         super().__init__(message)
 
     def __str__(self) -> str:

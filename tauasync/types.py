@@ -26,6 +26,8 @@ TRANSFER = "###TRANSFER###"
 OUT_OF_SCOPE = "###OUT-OF-SCOPE###"
 DONE_TOOL = "done"
 """The tool by which an agent that plays alone says it is finished."""
+TRANSFER_TOOL = "transfer_to_human_agents"
+"""The tool by which an agent hands the user over to a person."""
 
 USER_STOP_TOKENS = (STOP, TRANSFER, OUT_OF_SCOPE)
 """Case-sensitive marks by which the simulated user ends the conversation."""

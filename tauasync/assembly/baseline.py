@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tauasync.environment.domain import Domain
-from tauasync.environment.environment import parse_history
+from tauasync.environment.history import parse_history
 from tauasync.evaluator.reward import score, succeeded
 from tauasync.evaluator.verdict import ScoreState
 from tauasync.evaluator.world import Worlds

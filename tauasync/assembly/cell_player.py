@@ -13,8 +13,13 @@ import msgspec
 
 from tauasync.agent.llm import make_agent
 from tauasync.assembly.domains import Stage
-from tauasync.endpoint.completion import Completion, ModelClient, Origin
-from tauasync.environment.environment import parse_history
+from tauasync.endpoint.completion import (
+    SIMULATED_FINGERPRINT,
+    Completion,
+    ModelClient,
+    Origin,
+)
+from tauasync.environment.history import parse_history
 from tauasync.episode.drive import EpisodeResult, Happening, play
 from tauasync.episode.step import Limits
 from tauasync.errors import (
@@ -275,6 +280,8 @@ class CellPlayer:
     ) -> None:
         self._progress.add_completion(completion)
         self._silent.discard(episode_id)
+        if completion.system_fingerprint == SIMULATED_FINGERPRINT:
+            await self._store.mark_simulated()
         await self._store.add_completion(
             CompletionRow(
                 episode_id=episode_id,

@@ -139,7 +139,7 @@ def _load(config: RunConfig, entry: DomainConfig, known: dict[str, Domain], *, k
 
 
 def _tasks(domain: Domain, entry: DomainConfig, *, key: str) -> tuple[str, ...]:
-    split = choose_split(domain.splits, entry.split, domain.default_split, key=key)
+    split = choose_split(domain.splits, entry.split, domain.default_split, key=f"{key}.split")
     chosen = select_tasks(
         tuple(domain.tasks), split=split, explicit=entry.tasks, limit=entry.task_limit, key=key
     )

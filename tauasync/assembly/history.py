@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tauasync.assembly.models import is_simulated
 from tauasync.config.manifest import from_json
 from tauasync.config.schema import RunConfig
 from tauasync.errors import ConfigError, RunFileError
@@ -94,6 +95,8 @@ def _collect(
             return
         seen.add(run.run_id)
         config = from_json(run.manifest.config)
+        if run.manifest.simulated and not is_simulated(config):
+            return
         rows: dict[GroupKey, _Row | None] = {}
         episode_id, row, use = -1, None, EpisodeUse()
         task_id = ""

@@ -13,6 +13,7 @@ import anyio
 
 from tauasync.assembly.domains import Stage
 from tauasync.assembly.history import read_history
+from tauasync.assembly.preflight import problems_of
 from tauasync.assembly.prices import full_price, price_of
 from tauasync.assembly.prompt_sizes import prompt_sizes
 from tauasync.config.schema import RunConfig
@@ -46,6 +47,7 @@ class Plan:
         caps: of the budget.
         reach: how far the budget goes; None without one, or without prices.
         skipped: earlier runs that could not be used, and why.
+        refused: why `run` would refuse the configuration, as far as it shows without a key.
         counted: whether prompts were counted; else they were estimated by their size.
     """
 
@@ -55,6 +57,7 @@ class Plan:
     caps: tuple[PlanCap, ...]
     reach: Reach | None
     skipped: tuple[str, ...]
+    refused: tuple[str, ...]
     counted: bool
 
 
@@ -114,6 +117,7 @@ def make_full_plan(config: RunConfig, stage: Stage, *, runs: Sequence[Path] = ()
         caps=caps,
         reach=reach(stage.cells, told, caps) if caps else None,
         skipped=history.skipped,
+        refused=tuple(map(str, problems_of(config))),
         counted=not counter.estimated,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -40,34 +40,49 @@ def check_settings(config: RunConfig, *, environ: Mapping[str, str]) -> None:
     Raises:
         ConfigError: a key is missing, a parameter cannot be sent, a budget needs a price.
     """
+    for problem in problems_of(config):
+        raise problem
+    for name in dict.fromkeys(config.models[model].endpoint for model in config.role_models):
+        read_credentials(endpoint_spec(name, config.endpoints[name], config), environ)
+
+
+def problems_of(config: RunConfig) -> Iterator[ConfigError]:
+    """What in a configuration a run would refuse, whatever the environment."""
     for name in config.role_models:
         model = config.models[name]
-        entry = config.endpoints[model.endpoint]
-        check_parameters(model_spec(name, model, embedded=entry.kind == "embedded"))
-        read_credentials(endpoint_spec(model.endpoint, entry, config), environ)
-    _check_budget(config)
+        embedded = config.endpoints[model.endpoint].kind == "embedded"
+        try:
+            check_parameters(model_spec(name, model, embedded=embedded))
+        except ConfigError as error:
+            yield error
+    yield from _budget_problems(config)
 
 
-def _check_budget(config: RunConfig) -> None:
-    """Refuse caps that cannot be kept, as the cost of a call has no bound."""
-    for keys, names in _capped(config, "usd"):
+def _budget_problems(config: RunConfig) -> Iterator[ConfigError]:
+    """Caps that cannot be kept, as the cost of a call has no bound."""
+    for key, names in _capped(config, "usd"):
         unpriced = [name for name in names if price_of(config, name) is None]
         if unpriced:
-            raise ConfigError(
+            yield ConfigError(
                 f"a budget needs prices, and none is known for: {', '.join(unpriced)}",
-                key=keys,
-                hint=f"write the price under [models.{unpriced[0]}], or take the budget out "
+                key=key,
+                hint=f"write the price into {_tables(unpriced)}, or take the budget out "
                 "(a cap in tokens needs no price)",
             )
-    for keys, names in (*_capped(config, "usd"), *_capped(config, "tokens")):
+    for key, names in (*_capped(config, "usd"), *_capped(config, "tokens")):
         unbounded = [name for name in names if not has_longest_answer(config, name)]
         if unbounded:
-            raise ConfigError(
+            yield ConfigError(
                 "a budget needs a bound on every answer; none is known for: "
                 f"{', '.join(unbounded)}",
-                key=keys,
-                hint=f"set models.{unbounded[0]}.parameters.max_tokens, or its context_window",
+                key=key,
+                hint="write max_tokens into the parameters, or a context_window, of "
+                f"{_tables(unbounded)}",
             )
+
+
+def _tables(models: Sequence[str]) -> str:
+    return ", ".join(f"[{format_key(('models', name))}]" for name in models)
 
 
 def _capped(config: RunConfig, unit: Literal["usd", "tokens"]) -> Iterator[tuple[str, list[str]]]:

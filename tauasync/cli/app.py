@@ -289,7 +289,8 @@ def show(
     as_json: JsonOpt = False,
 ) -> None:
     """Show one cell's conversation and verdict, or list the cells of a run."""
-    from tauasync.cli.read import list_cells, show_cell
+    from tauasync.cli.cells import list_cells
+    from tauasync.cli.read import show_cell
 
     if cell is None:
         raise typer.Exit(list_cells(run_file, only_unsolved=unsolved, as_json=as_json))

@@ -62,6 +62,7 @@ def _plain(plan: Plan, stage: Stage) -> dict[str, Any]:
             "rows": [{"key": asdict(key), "cells": n} for key, n in reached.rows.items()],
         },
         "skipped_runs": list(plan.skipped),
+        "refused": list(plan.refused),
         "prompts_counted": plan.counted,
     }
 
@@ -81,6 +82,8 @@ def _print(plan: Plan, stage: Stage, config: RunConfig, console: Console) -> Non
         say(f"left out: {item.domain} {item.task_id}: {item.reason}")
     if plan.summary.unpriced:
         say(f"cost will be unknown: no price for {', '.join(plan.summary.unpriced)}")
+    for text in plan.refused:
+        say(f"`tauasync run` would refuse this configuration: {text}")
     say(f"nothing was sent; `tauasync check` would send {plan.summary.probes} small probes")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from tauasync.config.problems import KeyPath, Problem, did_you_mean, shown
+from tauasync.config.problems import KeyPath, Problem, did_you_mean, format_key, shown
 from tauasync.config.tree import field_at, section_at
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _message(detail: ErrorDetails, path: KeyPath, root: type[BaseModel]) -> str:
     if kind == "missing":
         return f"missing; {_about(path, root)}".rstrip("; ")
     if kind in _EXPECTED:
-        return f"expected {_EXPECTED[kind]}, got {shown(given)}{_quotes_hint(kind, given)}"
+        return f"expected {_EXPECTED[kind]}, got {shown(given)}{_hint(kind, given, path)}"
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         return f"expected {words} {context[name]:g}, got {shown(given)}"
@@ -103,7 +103,10 @@ def _choice(expected: str, given: Any) -> str:
     return f"expected one of {listed}, got {shown(given)}{hint}"
 
 
-def _quotes_hint(kind: str, given: Any) -> str:
+def _hint(kind: str, given: Any, path: KeyPath) -> str:
+    """How the value has to be written instead, where that can be told."""
+    if kind == "tuple_type" and isinstance(given, dict):
+        return f"; double the brackets: [[{format_key(path)}]]"
     if kind in ("int_type", "float_type") and isinstance(given, str):
         number = re.fullmatch(r"\s*[+-]?[0-9]+(\.[0-9]+)?\s*", given)
         return "; write it without quotes" if number else ""

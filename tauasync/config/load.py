@@ -22,6 +22,9 @@ from tauasync.jsonio import MAX_LEVELS, is_deeper
 DATA_DIR_VARIABLE = "TAUASYNC_TAU2_DATA"
 """The environment variable that says where the upstream benchmark's data lies."""
 
+_SQLITE = b"SQLite format 3\x00"
+"""How every run file begins."""
+
 MAX_FILE_BYTES = 4 * 2**20
 """More than this is no configuration."""
 
@@ -126,6 +129,12 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError("is a folder; expected a TOML file", source=path) from None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror or error}", source=path) from error
+    if data.startswith(_SQLITE):
+        raise ConfigError(
+            "is a run file or another database; expected a TOML file",
+            source=path,
+            hint=f"to go on with a run: tauasync resume {path}",
+        )
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError(
             f"is larger than {MAX_FILE_BYTES} bytes; that is no configuration", source=path

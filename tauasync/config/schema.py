@@ -89,7 +89,10 @@ class Limits(Section):
     """Seconds one completion may spend on the wire and between its own repetitions. Waiting for
     the endpoint's limits, or through a pause the endpoint asked for, does not count."""
     episode_deadline_s: Annotated[float | None, OPERATION, Field(gt=0)] = None
-    """Seconds one episode may take before it ends as `timeout`. Left out, no limit."""
+    """Seconds one episode may take before it ends as `timeout`, which is a result. Only what the
+    conversation itself takes counts: the answers' time on the wire, and the environment's. Waiting
+    does not: for the endpoint's limits, a pause, an outage, a failed attempt, the budget or the
+    disk. Answers from the cache take no time. Left out, no limit."""
     run_deadline_s: Annotated[float | None, OPERATION, Field(gt=0)] = None
     """Seconds after which the run stops cleanly, its remaining cells open for a resume.
     Left out, no limit."""
@@ -117,7 +120,13 @@ class ModelBudget(Section):
 
 
 class Budget(Section):
-    """What the run may spend: every cap holds, in every session of the run together."""
+    """What the run may spend: every cap holds, in every session of the run together.
+
+    A cap is kept by the most that a call can take, so each model it covers must have one: a
+    `context_window`, or `max_tokens` in its parameters; and for a cap in dollars a price. What the
+    built-in price list knows of a model counts. How answers are bounded near a cap, so that it is
+    reached as well, is told in [design/money.md](design/money.md).
+    """
 
     usd: Annotated[float | None, OPERATION, Field(gt=0)] = None
     """The most this run may spend, in US dollars, earlier sessions of the run included. A
@@ -163,7 +172,8 @@ class EndpointConfig(Section):
     process of its own (`tauasync simulate-endpoint`): then its address."""
     api_key_env: Annotated[str | None, OPERATION, AfterValidator(valid_key_name)] = None
     """The NAME of the environment variable that holds the key, never the key itself. Left
-    out, no key is sent."""
+    out, no key is sent. A key that a server repeats in its answers is taken out of what is
+    stored and shown, if it has at least 8 characters: a shorter one could be part of any word."""
     headers: Annotated[dict[str, str], RESULTS, AfterValidator(valid_headers)] = {}
     """Extra HTTP headers. `${NAME}` inside a value is replaced by that environment variable
     when a request is sent; secrets must be written so."""
@@ -275,7 +285,7 @@ class DomainConfig(Section):
     """A domain to play, and the part of the grid that belongs to it."""
 
     name: Annotated[Name, RESULTS]
-    """The domain: `telecom`, `mock`, ..."""
+    """The domain: `telecom` or `mock`."""
     source: Annotated[Literal["project", "upstream"], RESULTS] = "project"
     """`project`: the data that comes with this package. `upstream`: the benchmark's own data
     under `run.data_dir`, for numbers to compare with published ones."""
@@ -334,3 +344,12 @@ class RunConfig(Section):
         """The models that play any part, each once: agents, user, judge."""
         judge = (self.roles.judge,) if self.roles.judge else ()
         return tuple(dict.fromkeys((*self.roles.agents, self.roles.user, *judge)))
+
+    @property
+    def alike(self) -> tuple[tuple[str, ...], ...]:
+        """`role_models` in groups: those of a group are the same to their endpoint."""
+        groups: dict[str, list[str]] = {}
+        for name in self.role_models:
+            sent = self.models[name].model_dump_json(exclude={"price", "context_window"})
+            groups.setdefault(sent, []).append(name)
+        return tuple(map(tuple, groups.values()))

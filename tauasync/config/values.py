@@ -42,6 +42,22 @@ _OWN_PARAMETERS = {
 }
 """Request fields that are not parameters, and where each belongs."""
 
+_NUMBERS = frozenset(
+    (
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
+    )
+)
+"""Parameters that are numbers with every server."""
+_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]+)?\s*")
+
 _MAX_NESTING = 32
 MAX_DIGITS = 100
 """Of a whole number; Python refuses to print one of more than 4300, and products are printed."""
@@ -157,6 +173,9 @@ def valid_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
         if name in _OWN_PARAMETERS:
             raise ValueError(f"`{name}` is not a sampling parameter: {_OWN_PARAMETERS[name]}")
         _check_json(value, path=name, depth=1)
+        if isinstance(value, str) and name in _NUMBERS:
+            number = " without quotes" if _NUMBER.fullmatch(value) else ""
+            raise ValueError(f"`{name}` is a text; write a number{number}")
     if "max_tokens" in parameters and "max_completion_tokens" in parameters:
         raise ValueError("`max_tokens` and `max_completion_tokens` mean the same; write one")
     return parameters

@@ -272,7 +272,8 @@ class Caller:
             purse.on_the_wire = error.sent
             raise TransportError(str(error), endpoint=facts.endpoint, model=facts.model) from error
         finally:
-            clock.spent_s += anyio.current_time() - started
+            clock.answer_s = anyio.current_time() - started
+            clock.spent_s += clock.answer_s
         clock.answered_at = reply.received_at
         return reply
 

@@ -19,6 +19,10 @@ ORIGIN_HEADER = "x-tauasync-origin"
 IDEMPOTENCY_HEADER = "idempotency-key"
 """Holds the cache key, so that an endpoint that heeds it bills a repeated request once."""
 
+SIMULATED_FINGERPRINT = "simulated-1"
+"""`system_fingerprint` of every answer of the embedded endpoint, by which a dry run is known even
+where its configuration does not tell."""
+
 PROBE_ROLE = "probe"
 """The role of a request that only asks whether a model is there."""
 
@@ -127,6 +131,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
         from_cache: true where nothing was paid this time.
         attempts: requests sent for it (0 from the cache).
         latency_s: seconds from the first attempt to the answer, pauses included.
+        waited_s: seconds of the call that the answer itself did not take: money, the lane, pauses,
+            failed attempts, the disk. Of this call alone, so the cache does not keep it.
         key: the cache key.
         payer: the run that paid for it, as kept in the cache.
     """
@@ -144,6 +150,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     from_cache: bool = False
     attempts: int = 1
     latency_s: float = 0.0
+    waited_s: float = 0.0
     key: str = ""
     payer: str = ""
 

@@ -102,6 +102,7 @@ def error_from_answer(
         request_id=request_id_of(headers),
         body=redact(clean_text(text), facts.secrets),
     )
+    error.hint = hint
     if isinstance(error, errors.RateLimited):
         error.is_rate = names_a_rate(headers) or wordings.RATE_TEXT.search(said) is not None
     return error

@@ -171,18 +171,25 @@ class EndpointModel:
             StorageError: the cache failed.
             ConfigError: the request holds a parameter this model cannot be sent.
         """
+        began = anyio.current_time()
         prepared = await self._prepare(request, origin)
         found = await self._cache.get(prepared.key, self.spec.model)
         if found is not None:
             return msgspec.structs.replace(
-                found, from_cache=True, attempts=0, latency_s=0.0, cost=self._cost(found.usage)
+                found,
+                from_cache=True,
+                attempts=0,
+                latency_s=0.0,
+                waited_s=anyio.current_time() - began,
+                cost=self._cost(found.usage),
             )
-        return await self._fetch(request, prepared, cache=self._cache, order=order)
+        return await self._fetch(request, prepared, cache=self._cache, order=order, began=began)
 
     async def complete_uncached(self, request: ChatRequest, origin: Origin) -> Completion:
         """Ask in any case, and keep nothing; for probing. Raises as `complete` does."""
+        began = anyio.current_time()
         prepared = await self._prepare(request, origin)
-        return await self._fetch(request, prepared, cache=None, order=0)
+        return await self._fetch(request, prepared, cache=None, order=0, began=began)
 
     async def _prepare(self, request: ChatRequest, origin: Origin) -> _Prepared:
         history = self._history(request)
@@ -236,6 +243,7 @@ class EndpointModel:
         *,
         cache: AnswerCache | None,
         order: int,
+        began: float,
     ) -> Completion:
         frame, history, key = prepared
         if uncounted := history.uncounted:
@@ -263,13 +271,14 @@ class EndpointModel:
                 key=key,
                 payer=self._payer,
             )
-            if cache is None:
-                return mine
-            stands = await cache.put(
-                key, self.spec.model, mine, received_at=clock.answered_at, parts=parts
-            )
+            stands = mine
+            if cache is not None:
+                stands = await cache.put(
+                    key, self.spec.model, mine, received_at=clock.answered_at, parts=parts
+                )
+            waited_s = anyio.current_time() - began - clock.answer_s
             if stands is mine:
-                return mine
+                return msgspec.structs.replace(mine, waited_s=waited_s)
             # Another call with the same key was first: its answer counts, this bill does too.
             return msgspec.structs.replace(
                 stands,
@@ -277,6 +286,7 @@ class EndpointModel:
                 cost=mine.cost,
                 attempts=mine.attempts,
                 latency_s=mine.latency_s,
+                waited_s=waited_s,
                 payer=mine.payer,
             )
 

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tauasync import errors
-from tauasync.endpoint.completion import PROBE_ROLE, ChatRequest, Completion, Origin
+from tauasync.endpoint.completion import (
+    PROBE_ROLE,
+    SIMULATED_FINGERPRINT,
+    ChatRequest,
+    Completion,
+    Origin,
+)
 from tauasync.endpoint.model import EndpointModel
 from tauasync.jsonio import loads_exact
 from tauasync.types import ToolSpec
@@ -43,6 +49,8 @@ class ProbeOutcome(Enum):
     RATE_LIMITED = "rate limited"
     SERVER_FAILING = "server failing"
     ANSWER_UNUSABLE = "answer unusable"
+    SIMULATED = "simulated"
+    """The embedded endpoint, taken for a real one: it answers a probe and plays nothing."""
     NOT_SENT = "not sent"
 
 
@@ -88,6 +96,16 @@ async def probe(client: EndpointModel) -> ProbeResult:
     return _judged(client, completion, forced=forced)
 
 
+def unreachable(client: EndpointModel, error: errors.EndpointUnusable) -> ProbeResult:
+    """What is found of a model at whose endpoint nothing listens."""
+    hint = _address_hint(client)
+    return _result(client, ProbeOutcome.UNREACHABLE, error.message, hint, None)
+
+
+def _address_hint(client: EndpointModel) -> str:
+    return f"check endpoints.{client.endpoint.name}.base_url, the network and that the server runs"
+
+
 def _request(tool_choice: str) -> ChatRequest:
     return ChatRequest(messages=_MESSAGES, tools=(_TOOL,), tool_choice=tool_choice)
 
@@ -99,6 +117,18 @@ def _is_about_tool_choice(error: errors.EndpointError) -> bool:
 
 def _judged(client: EndpointModel, completion: Completion, *, forced: bool) -> ProbeResult:
     model = f"models.{client.name}"
+    if (
+        completion.system_fingerprint == SIMULATED_FINGERPRINT
+        and client.endpoint.kind != "embedded"
+    ):
+        return _result(
+            client,
+            ProbeOutcome.SIMULATED,
+            'the simulated endpoint answered; it plays tasks only with kind = "embedded"',
+            f'set endpoints.{client.endpoint.name}.kind = "embedded" (then api_key_env and headers '
+            "must go)",
+            completion,
+        )
     if not completion.tool_calls:
         if completion.finish_reason == "length":
             return _result(
@@ -152,7 +182,7 @@ def _failed(client: EndpointModel, error: Exception) -> ProbeResult:
             hint = f"wait, or lower {endpoint}.requests_per_min"
         case errors.TransportError():
             outcome = ProbeOutcome.UNREACHABLE
-            hint = f"check {endpoint}.base_url, the network and that the server runs"
+            hint = _address_hint(client)
         case errors.ServerError():
             outcome, hint = ProbeOutcome.SERVER_FAILING, "look at the server's status page or log"
         case errors.InvalidAnswer():
@@ -168,6 +198,8 @@ def _failed(client: EndpointModel, error: Exception) -> ProbeResult:
         case _:
             outcome, hint = ProbeOutcome.NOT_SENT, "raise budget.usd"
     line = error.message if isinstance(error, errors.EndpointError) else str(error)
+    if isinstance(error, errors.EndpointError) and error.hint:
+        hint, line = error.hint, line.removesuffix(f"; {error.hint}")
     return _result(client, outcome, line, hint, None)
 
 

@@ -48,6 +48,7 @@ class CallClock:
         is_free: whether the last failure did not.
         spent_s: seconds on the wire and in back-off.
         first_sent_at: when the first request was sent, on the event loop's clock.
+        answer_s: seconds on the wire of the last request alone.
         answered_at: when the last answer had come in whole, on the clock of `time.monotonic`.
     """
 
@@ -57,6 +58,7 @@ class CallClock:
         self.refused_free = 0
         self.is_free = False
         self.first_sent_at = 0.0
+        self.answer_s = 0.0
         self.answered_at: float | None = None
         self.spent_s = 0.0
 

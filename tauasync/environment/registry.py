@@ -100,8 +100,8 @@ def _project_folder(name: str, project_data: Path) -> Path:
 def _upstream_folder(name: str, upstream_data: Path | None) -> Path:
     if upstream_data is None:
         raise DataError(
-            f"domain {name} is to be read from the benchmark's data, but no folder is configured;"
-            " set run.data_dir"
+            f"domain {name} is to be read from the benchmark's data, but its folder is not known;"
+            " give --data-dir, the variable TAUASYNC_TAU2_DATA, or run.data_dir"
         )
     if not is_folder(upstream_data):
         raise DataError(f"{upstream_data}: no such folder; expected the benchmark's data there")

@@ -72,20 +72,24 @@ async def play(
     Args:
         environment: prepared: the task's initial state and history already applied.
         user: None where the agent plays alone.
-        clock: monotonic seconds, for the episode's deadline.
+        clock: monotonic seconds, for the episode's deadline. It runs while a participant thinks
+            or the environment acts; what an answer had to wait for is none of their doing.
 
     Raises:
         EndpointError, BudgetExhausted: the infrastructure failed or money ran out; nothing is
             decided about the episode.
     """
-    started = clock()
+    taken_s = 0.0
     state, views = begin(solo=user is None, history=history), Views()
     for index, item in enumerate(state.transcript):
         await observe(Happening(index=index, item=item))
     while state.next is not None:
         known, actor = len(state.transcript), state.next
+        began = clock()
         event, completion = await _event(state, views, environment, agent, user)
-        state = step(state, event, limits, elapsed_s=clock() - started)
+        waited_s = 0.0 if completion is None else completion.waited_s
+        taken_s += max(0.0, clock() - began - waited_s)
+        state = step(state, event, limits, elapsed_s=taken_s)
         new: tuple[TranscriptItem | None, ...] = state.transcript[known:]
         if completion is not None and not new:
             new = (None,)

@@ -58,7 +58,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         max_steps: hops; checked when no tool call is pending, so the count may end one above.
         max_errors: failed tool calls of both sides.
-        deadline_s: wall-clock seconds; None for none.
+        deadline_s: seconds of the conversation itself, waiting left out; None for none.
         enforce_protocol: whether text beside tool calls ends the episode as an error.
     """
 

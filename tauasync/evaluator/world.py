@@ -16,7 +16,7 @@ from collections.abc import Callable
 import msgspec
 
 from tauasync.environment.domain import AnyEnvironment
-from tauasync.environment.environment import parse_history
+from tauasync.environment.history import parse_history
 from tauasync.evaluator.verdict import AssertionCheck
 from tauasync.task import EnvAssertion, Task
 from tauasync.types import Transcript

@@ -17,7 +17,7 @@ def choose_split(
     """The task ids of the split that was asked for, or of the default one; None means all tasks.
 
     Args:
-        key: the dotted key of the domain in the configuration, for the error.
+        key: where it was asked for, a dotted key or a flag, for the error.
 
     Raises:
         ConfigError: there is no split of that name.
@@ -26,9 +26,7 @@ def choose_split(
     if wanted is None:
         return None
     if wanted not in splits:
-        raise ConfigError(
-            f"there is no split '{wanted}'; {did_you_mean(wanted, splits)}", key=f"{key}.split"
-        )
+        raise ConfigError(f"there is no split '{wanted}'; {did_you_mean(wanted, splits)}", key=key)
     return splits[wanted]
 
 

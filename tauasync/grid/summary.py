@@ -71,7 +71,8 @@ class PlanSummary:
     """The whole plan.
 
     Attributes:
-        probes: requests that `tauasync check` sends, one to each model that plays a part.
+        probes: requests that `tauasync check` sends, one for all models that are the same to
+            their endpoint.
     """
 
     groups: tuple[PlanGroup, ...]
@@ -122,7 +123,7 @@ def summarize(
         trials=config.run.trials,
         completions=sum((row.completions for row in rows), Spread()),
         at_most=sum(row.at_most for row in rows),
-        probes=len(config.role_models),
+        probes=len(config.alike),
     )
 
 

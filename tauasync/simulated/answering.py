@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tauasync.endpoint.completion import SIMULATED_FINGERPRINT
 from tauasync.simulated.wire import CHARS_PER_TOKEN, CREATED, Answer, ChatBody, Usage, text_of
-
-FINGERPRINT = "simulated-1"
-"""`system_fingerprint` of every answer: a report can tell a dry run by it."""
 
 _MESSAGE_CHARS = 40
 """What a message costs beside its text, in characters."""
@@ -66,7 +64,7 @@ def completion_body(body: ChatBody, answer: Answer, usage: Usage, digest: bytes)
         "object": "chat.completion",
         "created": CREATED,
         "model": body.model,
-        "system_fingerprint": FINGERPRINT,
+        "system_fingerprint": SIMULATED_FINGERPRINT,
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
         "usage": {
             "prompt_tokens": usage.prompt,

@@ -19,9 +19,7 @@ from tauasync.jsonio import dumps, loads
 from tauasync.simulated.phrases import ask_for, closing, hand_over, never_arrived
 from tauasync.simulated.wire import Answer, Call, WireMessage, text_of
 from tauasync.task import ReferenceAction, Task
-from tauasync.types import DONE_TOOL, GREETING, Mode
-
-TRANSFER_TOOL = "transfer_to_human_agents"
+from tauasync.types import DONE_TOOL, GREETING, TRANSFER_TOOL, Mode
 
 
 class CallStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from types import FrameType
 
 import anyio
@@ -43,7 +43,7 @@ async def serve(
     Raises:
         ConfigError: the address cannot be bound.
     """
-    with _listening(host, port) as listener:
+    with listening(host, port) as listener:
         server = _server(app)
         with _stopped_by_signals(server):
             on_ready(_url(listener))
@@ -62,7 +62,7 @@ async def served(
     server = _server(app)
 
     async def run(*, task_status: TaskStatus[str]) -> None:
-        with _listening(host, port) as listener:
+        with listening(host, port) as listener:
             task_status.started(_url(listener))
             await server.serve(sockets=[listener])
 
@@ -91,20 +91,30 @@ def _server(app: EmbeddedEndpoint) -> uvicorn.Server:
 
 
 @contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
+def listening(
+    host: str, port: int, *, make_socket: Callable[[int, int], socket.socket] = socket.socket
+) -> Iterator[socket.socket]:
+    """A socket that accepts connections.
+
+    Args:
+        make_socket: of a family and a kind; fails where the machine has no such family.
+
+    Raises:
+        ConfigError: the address cannot be bound.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(BACKLOG_CONNECTIONS)
-    except (OSError, OverflowError, TypeError, ValueError) as error:  # not only by the system
-        listener.close()
-        raise ConfigError(
-            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}",
-            hint="choose another --port (0 takes any free one) or --host",
-        ) from error
-    with listener:
+    with ExitStack() as stack:
+        try:
+            listener = stack.enter_context(make_socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(BACKLOG_CONNECTIONS)
+        except (OSError, OverflowError, TypeError, ValueError) as error:  # not only by the system
+            shown = f"[{host}]" if ":" in host else host
+            raise ConfigError(
+                f"cannot listen on {shown}:{port}: {getattr(error, 'strerror', None) or error}",
+                hint="choose another --port (0 takes any free one) or --host",
+            ) from error
         yield listener
 
 

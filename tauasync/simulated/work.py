@@ -106,8 +106,9 @@ class Desk:
             if is_probe(body):
                 return probe(body)
             raise Refusal(
-                f"the model '{body.model}' plays a task and has to be told which: the header "
-                f"{ORIGIN_HEADER} is missing (only tauasync's client sends it)"
+                f"the simulated model '{body.model}' plays a task and has to be told which, in the "
+                f"header {ORIGIN_HEADER}, which is missing: in the configuration give this "
+                'endpoint kind = "embedded" (then api_key_env and headers must go)'
             )
         if origin.role == PROBE_ROLE:
             return probe(body)

@@ -103,6 +103,7 @@ PUT_PROGRESS = (
     " completion_tokens, elapsed_s, eta_s, cap, charged)"
     " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+MARK_SIMULATED = "UPDATE run SET simulated = 1"
 REGRADE = "UPDATE run SET grading_version = ?"
 INTERRUPT_EPISODES = (
     "UPDATE episode SET outcome = 'interrupted' WHERE outcome = 'running' AND outcome <> 'finished'"

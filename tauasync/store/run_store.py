@@ -241,6 +241,16 @@ class RunStore:
         )
         self.manifest = structs.replace(self.manifest, config=config, fingerprint=fingerprint)
 
+    async def mark_simulated(self) -> None:
+        """Note that the embedded endpoint played a part, though the configuration does not say."""
+        if self.manifest.simulated:
+            return
+        self.manifest = structs.replace(self.manifest, simulated=True)
+        row = rows.event_row("found_simulated", {}, None, self._clock())
+        await self._writer.change(
+            (Statement(rows.MARK_SIMULATED, ()), Statement(rows.INSERT_EVENT, row))
+        )
+
     async def regrade(self, grading_version: int) -> None:
         """Note that all verdicts are now those of another version of the evaluator."""
         data = {"grading_version": grading_version}

@@ -31,7 +31,7 @@ CREATE TABLE cell (
   -- One row for each planned cell, from the start; the denominators of every report.
   id INTEGER PRIMARY KEY, -- shown by `status`, taken by `show`
   position INTEGER NOT NULL, -- place in the order of play, from 0
-  domain TEXT NOT NULL, -- telecom, retail, airline, banking, mock
+  domain TEXT NOT NULL, -- name of the domain: telecom, mock
   task_id TEXT NOT NULL, -- id of the task in its domain
   trial INTEGER NOT NULL, -- which repetition of the task, from 0
   agent TEXT NOT NULL, -- the agent's model, by its name in the configuration

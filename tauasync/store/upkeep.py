@@ -108,7 +108,7 @@ def refuse_existing(path: Path) -> None:
     """Raise where something of that name exists, or none ever can.
 
     Raises:
-        RunFileError: there is something.
+        RunFileError: there is something; a folder is told as one.
         StorageError: the name is too long, or a folder on the way cannot be entered.
     """
     try:
@@ -119,6 +119,10 @@ def refuse_existing(path: Path) -> None:
         raise storage_error(path, error) from error
     except ValueError as error:
         raise RunFileError(f"{path}: cannot be the name of a file: {error}") from error
+    if path.is_dir():
+        raise RunFileError(
+            f"{path}: is a folder; name the file to create in it, such as {path / 'tonight.sqlite'}"
+        )
     raise _exists(path)
 
 

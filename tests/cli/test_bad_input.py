@@ -190,3 +190,75 @@ def test_a_cell_that_does_not_exist_is_told(
     finished: Path, capsys: pytest.CaptureFixture[str], selector: str
 ) -> None:
     refused(capsys, "show", str(finished), selector, code=2, mentions=(selector,))
+
+
+def test_a_table_where_a_list_of_tables_is_meant_is_told_to_double_its_brackets(
+    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    single = tmp_path / "single.toml"
+    single.write_text(config.read_text("utf-8").replace("[[domains]]", "[domains]"))
+    refused(capsys, "plan", str(single), code=2, mentions=("double the brackets: [[domains]]",))
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "temperature"])
+def test_a_number_in_quotes_is_told_to_lose_them(
+    config: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    change = f"models.oracle.parameters={{{name} = '20'}}"
+    told = (f"`{name}`", "write a number without quotes")
+    refused(capsys, "plan", str(config), "--set", change, code=2, mentions=told)
+
+
+def test_a_flag_is_named_as_a_flag(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TAUASYNC_TAU2_DATA", raising=False)
+    listing = ("tasks", "list", "telecom")
+    split = (*listing, "--split", "nosuch")
+    refused(capsys, *split, code=2, mentions=("error: --split: there is no split 'nosuch'",))
+    upstream = (*listing, "--source", "upstream")
+    refused(capsys, *upstream, code=3, mentions=("--data-dir", "TAUASYNC_TAU2_DATA"))
+
+
+def test_a_folder_or_a_run_where_another_thing_is_meant_is_told_with_what_to_write(
+    tmp_path: Path, config: Path, finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    example = f"{folder}: is a folder; name the file to create in it, such as {folder}/"
+    run = ("run", str(config), "--out", str(folder))
+    refused(capsys, *run, code=4, mentions=(example,))
+    refused(capsys, "run", str(finished), code=2, mentions=(f"tauasync resume {finished}",))
+
+
+def test_how_to_mend_it_is_said_once(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = call(capsys, "check", str(config), "--set", "models.oracle.model=orakle")
+    assert code == 5
+    assert told.count("check models.oracle.model") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "mentions"),
+    [
+        (("budget.usd=5",), ("budget needs prices", "[models.oracle], [models.scripted]")),
+        (
+            ("budget.tokens=500", "models.oracle.context_window=9000"),
+            ("bound on every answer", "scripted", "[models.scripted]"),
+        ),
+    ],
+)
+def test_a_plan_says_what_a_run_would_refuse(
+    tmp_path: Path,
+    config: Path,
+    capsys: pytest.CaptureFixture[str],
+    settings: tuple[str, ...],
+    mentions: tuple[str, ...],
+) -> None:
+    sets = [part for setting in settings for part in ("--set", setting)]
+    code, told = call(capsys, "plan", str(config), *sets)
+    assert code == 0, told
+    assert "`tauasync run` would refuse this configuration: budget." in told
+    for text in mentions:
+        assert text in told
+    run = ("run", str(config), "--out", str(tmp_path / "run.sqlite"))
+    refused(capsys, *run, *sets, code=2, mentions=mentions)

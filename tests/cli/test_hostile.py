@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -282,6 +284,19 @@ async def test_an_address_that_is_none_is_a_mistake_of_the_configuration() -> No
     for host, port in (("127.0.0.1", 99999), ("127.0.0.1", -1), ("a" * 100, 0), ("a\0b", 0)):
         with pytest.raises(ConfigError, match="--port"):
             await serve(app_of_none, on_ready=lambda _url: None, host=host, port=port)
+
+
+def test_an_address_of_a_family_the_machine_lacks_is_a_mistake_of_the_configuration() -> None:
+    from tauasync.simulated.server import listening
+
+    def lacking(family: int, kind: int) -> socket.socket:
+        raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+
+    with (
+        pytest.raises(ConfigError, match=r"cannot listen on \[::1\]:8199: .*\n.*--host"),
+        listening("::1", 8199, make_socket=lacking),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -30,3 +30,13 @@ def test_check_prints_one_object(config: Path, capsys: pytest.CaptureFixture[str
     shown = json.loads(told)
     assert shown["ready"] is True
     assert {model["model"] for model in shown["models"]} == {"oracle", "scripted"}
+
+
+def test_listed_cells_are_one_object(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = call(capsys, "show", str(finished), "--json")
+    assert code == 0
+    with RunReader(finished) as reader:
+        ids = [cell.task_id for _, cell in reader.cells()]
+    assert [one["cell"]["task_id"] for one in json.loads(told)["cells"]] == ids
+    _, none = call(capsys, "show", str(finished), "--unsolved", "--json")
+    assert json.loads(none) == {"cells": []}

@@ -8,6 +8,8 @@ from typing import get_args
 
 import pytest
 
+from tauasync.assembly.domains import set_stage
+from tauasync.assembly.plan import make_plan
 from tauasync.config.describe import document
 from tauasync.config.load import load_config
 from tauasync.config.schema import ProfileName, RunConfig
@@ -71,3 +73,21 @@ def test_the_recipe_in_the_ablation_loads(tmp_path: Path) -> None:
     config = load_config(path, data_dir=DATA, environ={})
     assert config.roles.agents == ("gpt-4.1",)
     assert config.budget.usd == 300
+
+
+def test_the_smaller_first_step_is_as_large_as_the_readme_says() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    start = text.index("A smaller first step")
+    told = re.search(
+        r"(\d+) conversations \((\d+) tasks.*?about (\d+) completions", text[start:], re.S
+    )
+    assert told is not None
+    flags = re.findall(r"--set (\S+?)[ `]", text[start:][:200])
+    config = ready("openai-compatible.toml", *flags)
+    (group, *others) = (summary := make_plan(config, set_stage(config))).groups
+    assert tuple(map(int, told.groups())) == (
+        summary.cells,
+        group.tasks,
+        round(summary.completions.expected / summary.cells),
+    )
+    assert len(others) == 1, "two agents"

@@ -13,7 +13,7 @@ import msgspec
 
 from tauasync.agent.speaker import Utterance
 from tauasync.environment.domain import Domain
-from tauasync.environment.environment import parse_history
+from tauasync.environment.history import parse_history
 from tauasync.episode.drive import EpisodeResult, Happening, play
 from tauasync.episode.step import Limits
 from tauasync.evaluator.reward import needs_judge, score, with_judgement

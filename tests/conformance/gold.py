@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tauasync.environment.domain import AnyEnvironment, Domain
-from tauasync.environment.environment import parse_history
+from tauasync.environment.history import parse_history
 from tauasync.task import Criteria, Task
 from tauasync.types import Requestor, ToolCall, ToolMessage
 from tests.conformance.bench import Record

@@ -78,8 +78,15 @@ async def test_what_was_paid_once_is_never_paid_again(tmp_path: Path) -> None:
     assert len(server.asked) == 1
     assert (first.from_cache, again.from_cache, again.attempts) == (False, True, 0)
     same = msgspec.structs.replace(
-        again, from_cache=False, attempts=first.attempts, latency_s=first.latency_s
+        again,
+        from_cache=False,
+        attempts=first.attempts,
+        latency_s=first.latency_s,
+        waited_s=first.waited_s,
     )
+    in_cache = kept(tmp_path, first.key, "gpt-4.1")
+    assert in_cache is not None
+    assert in_cache.waited_s == 0
     assert same == first
 
 

@@ -304,6 +304,15 @@ def test_hiding_comes_before_cutting() -> None:
     assert "hunter2-sec" not in redact("x" * 95 + "hunter2-secret", ("hunter2-secret",), limit=106)
 
 
+def test_a_value_that_may_be_part_of_any_text_tears_none() -> None:
+    """A key `x`, as for a server that wants any, took the letter out of every message."""
+    told = "max_tokens exceeds the extended context"
+    assert redact(told, ("x", "tokens", "extend")) == told
+    assert redact(f"{told}: extended1", ("extended1", "exceeding")) == f"{told}: [redacted]"
+    assert redact("extended, unextended", ("extended",)) == "[redacted], unextended"
+    assert redact("%3Dk3y-0f-mine+", ("k3y-0f-mine",)) == "%3D[redacted]+"
+
+
 @pytest.mark.parametrize(
     "body", [None, [], [1], {"error": [1]}, {"error": {"code": {}}}, "text", 7]
 )

@@ -71,7 +71,7 @@ async def test_a_free_choice_is_tried_where_a_forced_one_is_rejected() -> None:
                 status=400,
             ),
             ProbeOutcome.REQUEST_REJECTED,
-            "parameters",
+            "profile.max_tokens_field",
         ),
         (reply(answer("hello")), ProbeOutcome.NO_TOOL_CALL, "tools"),
         (

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tauasync.environment.database import Table
-from tauasync.environment.environment import parse_history
+from tauasync.environment.history import parse_history
 from tauasync.environment.telecom.crm import Crm
 from tauasync.environment.tool import derive_spec, parse_docstring, schema_of
 from tauasync.errors import DataError

@@ -52,13 +52,13 @@ def test_a_long_list_of_unknown_ids_is_cut() -> None:
 
 def test_the_split_is_the_one_named_else_the_default_else_everything() -> None:
     splits = {"base": ("a", "b"), "small": ("a",)}
-    assert choose_split(splits, "small", "base", key="domains.0") == ("a",)
-    assert choose_split(splits, None, "base", key="domains.0") == ("a", "b")
-    assert choose_split(splits, None, None, key="domains.0") is None
+    assert choose_split(splits, "small", "base", key="domains.0.split") == ("a",)
+    assert choose_split(splits, None, "base", key="domains.0.split") == ("a", "b")
+    assert choose_split(splits, None, None, key="domains.0.split") is None
 
 
 def test_an_unknown_split_is_told_with_the_one_that_was_meant() -> None:
     with pytest.raises(
         ConfigError, match=r"domains\.0\.split: there is no split 'smal'; did you mean `small`\?"
     ):
-        choose_split({"base": (), "small": ()}, "smal", None, key="domains.0")
+        choose_split({"base": (), "small": ()}, "smal", None, key="domains.0.split")

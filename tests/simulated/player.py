@@ -11,7 +11,7 @@ import msgspec
 
 from tauasync.endpoint.completion import Origin
 from tauasync.environment.domain import AnyEnvironment
-from tauasync.environment.environment import parse_history
+from tauasync.environment.history import parse_history
 from tauasync.jsonio import loads
 from tauasync.simulated import EMBEDDED_URL
 from tauasync.simulated.app import EmbeddedEndpoint

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tauasync.simulated.answering import FINGERPRINT
+from tauasync.endpoint.completion import SIMULATED_FINGERPRINT
 from tauasync.simulated.app import EmbeddedEndpoint
 from tauasync.simulated.delivery import MAX_BODY_BYTES
 from tests.simulated.lamp import MIXED, TALKED, find, world
@@ -40,7 +40,7 @@ async def test_an_answer_says_that_it_is_simulated() -> None:
         response = await ask(client)
         assert response.headers["x-tauasync-simulated"] == "1"
         assert response.headers["x-request-id"].startswith("req_")
-        assert response.json()["system_fingerprint"] == FINGERPRINT
+        assert response.json()["system_fingerprint"] == SIMULATED_FINGERPRINT
         models = (await client.get("/models")).json()
     assert {card["owned_by"] for card in models["data"]} == {"tauasync-simulated"}
     assert {card["object"] for card in models["data"]} == {"model"}
@@ -143,7 +143,7 @@ async def test_an_unknown_model_is_not_found_and_the_known_ones_are_named() -> N
 async def test_a_model_that_plays_must_be_told_the_task() -> None:
     async with client_of(EmbeddedEndpoint(find)) as client:
         bare = await client.post("/chat/completions", json=chat_body())
-        check_error(bare, 400, "x-tauasync-origin", "missing")
+        check_error(bare, 400, "x-tauasync-origin", "missing", 'kind = "embedded"', "api_key_env")
         broken = await client.post(
             "/chat/completions", json=chat_body(), headers={"x-tauasync-origin": "%7B"}
         )

@@ -15,8 +15,7 @@ from tauasync.task import (
     Scenario,
     Task,
 )
-
-TRANSFER_TOOL = "transfer_to_human_agents"
+from tauasync.types import TRANSFER_TOOL
 
 
 def build_task(composite: Composite, scenarios: Scenarios) -> Task:
