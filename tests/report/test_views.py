@@ -56,6 +56,25 @@ def test_no_number_is_cut_off_on_any_usual_terminal(width: int) -> None:
     assert "…" not in text
 
 
+def test_a_report_of_nothing_is_short_and_has_no_empty_tables() -> None:
+    planned = [
+        msgspec.structs.replace(one, cell=msgspec.structs.replace(one.cell, agent=agent))
+        for agent in ("alpha", "beta", "gamma")
+        for one in cells({"a": ["infra_failed", "pending"], "b": ["pending", "pending"]})
+    ]
+    text = shown(report_view(report(planned)))
+    assert len(text.splitlines()) < 10
+    assert "–" not in text
+    assert text.count("4 planned: pending 3, infrastructure failed 1") == 3
+
+
+def test_the_cached_share_of_the_prompt_is_told_for_each_role() -> None:
+    usage = [usage_row(), usage_row(role="user")]
+    text = shown(report_view(report(cells({"a": [1.0]}), usage)))
+    rows = [line.split() for line in text.splitlines() if "100" in line]
+    assert [(row[0], row[5]) for row in rows] == [("agent", "0.250"), ("user", "0.250")]
+
+
 def test_a_dry_run_says_so_in_every_view() -> None:
     assert "DRY RUN" in shown(report_view(summarise(run_info(simulated=True), [], [])))
     assert "DRY RUN" not in shown(report_view(report([])))
