@@ -232,6 +232,7 @@ def watch(
 @app.command()
 def tune(
     run_file: RunArg,
+    *,
     endpoint: Annotated[
         str | None,
         typer.Option(
@@ -250,8 +251,17 @@ def tune(
         float | None,
         typer.Option("--tokens-per-min", min=0, metavar="N", help="0 takes the limit away."),
     ] = None,
+    open_episodes: Annotated[
+        int | None,
+        typer.Option(
+            "--open-episodes",
+            min=0,
+            metavar="N",
+            help="Conversations open at once, of the whole run; 0 takes the limit away.",
+        ),
+    ] = None,
 ) -> None:
-    """Change an endpoint's limits while a run is being played; the next session has its own."""
+    """Change the limits of a run while it is being played; the next session has its own."""
     from tauasync.cli.tune import tune_run
 
     raise typer.Exit(
@@ -261,6 +271,7 @@ def tune(
             max_in_flight=max_in_flight,
             requests_per_min=requests_per_min,
             tokens_per_min=tokens_per_min,
+            open_episodes=open_episodes,
         )
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tauasync.cli.console import print_unfolded, wide_console
+from tauasync.cli.console import print_unfolded, print_view, wide_console
 from tauasync.cli.exit_codes import ExitCode
 from tauasync.jsonio import dumps
 from tauasync.report.cells import cells_view, unsolved
@@ -28,7 +28,7 @@ def show_status(path: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(msgspec.to_builtins(status), indent=1))
     else:
-        wide_console().print(status_view(status))
+        print_view(wide_console(), status_view(status))
     return ExitCode.COMPLETE
 
 
@@ -39,7 +39,7 @@ def show_report(path: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(report_json(report), indent=1))
     else:
-        wide_console().print(report_view(report))
+        print_view(wide_console(), report_view(report))
     return ExitCode.COMPLETE
 
 
@@ -65,7 +65,7 @@ def show_cell(path: Path, selector: str, *, as_json: bool) -> int:
     with RunReader(path) as reader:
         cell_id, cell = select_cell(reader, selector)
         if not as_json:
-            wide_console().print(transcript_view(reader, cell_id, cell))
+            print_view(wide_console(), transcript_view(reader, cell_id, cell))
             return ExitCode.COMPLETE
         attempts = reader.attempts(cell_id)
         last = attempts[-1].episode_id if attempts else None

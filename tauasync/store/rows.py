@@ -94,14 +94,14 @@ CONFIGURE = "UPDATE run SET config = ?, fingerprint = ?"
 PUT_PULSE = (
     "INSERT OR REPLACE INTO pulse (at, endpoint, in_flight, max_in_flight, waiting,"
     " requests_per_min, tokens_per_min, requests_last_min, tokens_last_min, answered, refused,"
-    " answers_per_s, tokens_per_s, refused_share, is_adaptive, down_s, paused_s)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " answers_per_s, tokens_per_s, refused_share, is_adaptive, down_s, held_by, paused_s)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 PUT_PROGRESS = (
-    "INSERT OR REPLACE INTO progress (id, at, planned, already, played, solved, failed, in_flight,"
-    " completions, cache_hits, completions_per_s, cost, known_cost, prompt_tokens,"
-    " completion_tokens, elapsed_s, eta_s, cap, charged)"
-    " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT OR REPLACE INTO progress (id, at, planned, already, played, solved, failed,"
+    " open_episodes, completions, cache_hits, completions_per_s, cost, known_cost, prompt_tokens,"
+    " completion_tokens, elapsed_s, eta_s, max_open_episodes, cap, charged)"
+    " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 REGRADE = "UPDATE run SET grading_version = ?"
 INTERRUPT_EPISODES = (
@@ -323,13 +323,13 @@ def pulse_from(row: sqlite3.Row) -> LanePulse:
 def progress_row(snapshot: Snapshot, at: float) -> Row:
     """The row of `progress`, for `PUT_PROGRESS`."""
     values = structs.asdict(snapshot)
-    del values["lanes"]
+    del values["lanes"], values["oldest"]
     return (at, *map(_number, values.values()))
 
 
 @checked
 def progress_from(row: sqlite3.Row) -> Snapshot:
-    """What `progress_row` wrote; its lanes are rows of their own."""
+    """What `progress_row` wrote; its lanes and its oldest episodes are rows of other tables."""
     values = dict(row)
     del values["id"], values["at"]
     return Snapshot(**values)

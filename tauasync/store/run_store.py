@@ -230,9 +230,16 @@ class RunStore:
         await self._writer.append(Append(rows.PUT_PULSE, lanes))
         await self._writer.append(Append(rows.PUT_PROGRESS, (rows.progress_row(snapshot, now),)))
 
-    async def configure(self, config: str, fingerprint: str) -> None:
-        """Replace the configuration by the one a resume goes on with, and record that it did."""
-        row = rows.event_row("config_changed", {"fingerprint": fingerprint}, None, self._clock())
+    async def configure(
+        self, config: str, fingerprint: str, *, changes: Mapping[str, Json]
+    ) -> None:
+        """Replace the configuration by the one a resume goes on with, and record that it did.
+
+        Args:
+            changes: key -> what it "was" and "is".
+        """
+        data = {"fingerprint": fingerprint, "changes": dict(changes)}
+        row = rows.event_row("config_changed", data, None, self._clock())
         await self._writer.change(
             (
                 Statement(rows.CONFIGURE, (clean_text(config), fingerprint)),

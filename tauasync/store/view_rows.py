@@ -18,6 +18,7 @@ from tauasync.store.views import (
     EventRow,
     LedgerRow,
     OpenReservation,
+    OpenTask,
     PlannedCell,
     Played,
     PlayedCount,
@@ -121,6 +122,12 @@ def spending_from(row: sqlite3.Row) -> Spending:
 def played_count_from(row: sqlite3.Row) -> PlayedCount:
     """A row of `queries.PLAYED_COUNTS`."""
     return PlayedCount(**{name: row[name] for name in PlayedCount.__struct_fields__})
+
+
+@checked
+def open_task_from(row: sqlite3.Row) -> OpenTask:
+    """A row of `queries.OPEN_TASKS`."""
+    return OpenTask(**{name: row[name] for name in OpenTask.__struct_fields__})
 
 
 @checked

@@ -41,6 +41,15 @@ class OpenLine(NamedTuple):
     cells: int
 
 
+class OpenTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Open cells of one task and one agent."""
+
+    domain: str
+    task_id: str
+    agent: str
+    cells: int
+
+
 class OpenCell(NamedTuple):
     """A cell that is neither played nor running; position is its place in the order of play."""
 
