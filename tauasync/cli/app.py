@@ -174,6 +174,28 @@ def rescore(
 
 
 @app.command()
+def recost(
+    run_file: RunArg,
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="CONFIG", help="Take the models' prices from this file."),
+    ] = None,
+    overrides: SetOpt = None,
+    data_dir: DataOpt = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report at the end.")] = False,
+) -> None:
+    """Compute the costs of a run again, at present prices, from its recorded usage."""
+    from tauasync.cli.recost import recost_run
+
+    raise typer.Exit(
+        recost_run(
+            run_file, config=config, overrides=overrides or [], data_dir=data_dir, quiet=quiet
+        )
+    )
+
+
+@app.command()
 def plan(
     config: ConfigArg,
     overrides: SetOpt = None,

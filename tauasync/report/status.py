@@ -37,6 +37,8 @@ SHOWN_RUNNING = 10
 """Episodes in progress that are listed; `--json` has them all."""
 _LARGE_LOG_BYTES = 256 * 2**20
 _CHANGE_CHARS = 1000
+_CHANGES_IN = {"config_changed": "changes", "tuned": "limits"}
+"""Kind of event -> where its changes are, each with what it "was" and "is"."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,7 +203,7 @@ def _errors(status: Status) -> RenderableType:
 def facts_of(event: EventRow) -> str:
     """The facts of an event on one line; changes are told one by one."""
     kind, data = event.kind, event.data
-    changed = data.get({"config_changed": "changes", "tuned": "limits"}.get(kind, ""))
+    changed = data.get(_CHANGES_IN.get(kind, ""))
     if not isinstance(changed, dict) or not all(map(_is_change, changed.values())):
         return one_line(dumps(data).decode())
     told = ", ".join(

@@ -135,6 +135,10 @@ UNPRICED = (
     "SELECT model, prompt_tokens, cached_tokens, cache_write_tokens, completion_tokens,"
     f" reasoning_tokens, estimated FROM completion WHERE cost_microusd IS NULL AND {_PAID_HERE}"
 )
+BILLS = (
+    "SELECT id, model, prompt_tokens, cached_tokens, cache_write_tokens, completion_tokens,"
+    " reasoning_tokens, estimated, cost_microusd FROM completion ORDER BY id"
+)
 ANSWER_LENGTHS = (
     "SELECT model, role, completion_tokens FROM completion WHERE NOT estimated"
     " ORDER BY id DESC LIMIT ?"

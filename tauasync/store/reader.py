@@ -40,6 +40,7 @@ from tauasync.store.rows import (
 from tauasync.store.schema import RESERVATIONS_SINCE, SCHEMA_VERSION
 from tauasync.store.view_rows import (
     attempt_from,
+    bill_from,
     call_from,
     error_class_from,
     event_from,
@@ -56,6 +57,7 @@ from tauasync.store.view_rows import (
 )
 from tauasync.store.views import (
     Attempt,
+    Bill,
     CallRow,
     Ended,
     ErrorClass,
@@ -319,6 +321,10 @@ class RunReader:
     def unpriced(self) -> Iterator[tuple[str, Usage]]:
         """Model and usage of each paid completion without a known price."""
         return self._made("completion of", unpriced_from, queries.UNPRICED)
+
+    def bills(self) -> Iterator[Bill]:
+        """What each completion used and costs."""
+        return self._made("completion", bill_from, queries.BILLS)
 
     def answer_lengths(self, last: int) -> dict[tuple[str, str], list[int]]:
         """(model, role) -> tokens of its latest answers, the oldest first.

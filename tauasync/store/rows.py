@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TypeAlias, TypeVar
 
@@ -103,6 +103,12 @@ PUT_PROGRESS = (
     " completion_tokens, elapsed_s, eta_s, max_open_episodes, cap, charged)"
     " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+RECOST = (
+    "UPDATE completion SET cost_microusd = json_extract(new.value, '$[1]')"
+    " FROM json_each(?) AS new WHERE completion.id = json_extract(new.value, '$[0]')"
+)
+"""Of many at once, from a JSON array of [id, cost]."""
+REPRICE = "UPDATE run SET prices = ?, config = ?"
 REGRADE = "UPDATE run SET grading_version = ?"
 INTERRUPT_EPISODES = (
     "UPDATE episode SET outcome = 'interrupted' WHERE outcome = 'running' AND outcome <> 'finished'"
@@ -333,6 +339,17 @@ def progress_from(row: sqlite3.Row) -> Snapshot:
     values = dict(row)
     del values["id"], values["at"]
     return Snapshot(**values)
+
+
+def costs_row(costs: Sequence[tuple[int, int | None]]) -> Row:
+    """The parameter of `RECOST`."""
+    kept = [(number, None if cost is None else stored_integer(cost)) for number, cost in costs]
+    return (_json([list(one) for one in kept]),)
+
+
+def prices_row(prices: Json, config: str) -> Row:
+    """The parameters of `REPRICE`."""
+    return (_json(prices), clean_text(config))
 
 
 def _json(value: Json) -> str:

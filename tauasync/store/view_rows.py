@@ -13,6 +13,7 @@ from tauasync.store.rows import cell_from, checked
 from tauasync.store.views import (
     ActionResult,
     Attempt,
+    Bill,
     CallRow,
     ErrorClass,
     EventRow,
@@ -140,6 +141,14 @@ def reservation_from(row: sqlite3.Row) -> OpenReservation:
         micro_usd=row["microusd"],
         tokens=row["tokens"],
         recorded=bool(row["recorded"]),
+    )
+
+
+@checked
+def bill_from(row: sqlite3.Row) -> Bill:
+    """A row of `queries.BILLS`."""
+    return Bill(
+        completion_id=row["id"], model=row["model"], usage=_usage(row), cost=row["cost_microusd"]
     )
 
 

@@ -288,6 +288,15 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         return self.paid_tokens + self.charged_tokens + self.open_tokens
 
 
+class Bill(msgspec.Struct, frozen=True, kw_only=True):
+    """What a completion used, of the model asked by its name in the configuration, and costs."""
+
+    completion_id: int
+    model: str
+    usage: Usage
+    cost: MicroUsd | None
+
+
 class PlayedCount(msgspec.Struct, frozen=True, kw_only=True):
     """Planned cells that are alike but for task, domain and user, and those that are played."""
 
