@@ -79,7 +79,7 @@ def waits(lanes: Iterable[LanePulse]) -> Iterator[str]:
         for model, seconds in lane.paused_s.items():
             yield f"paused by endpoint {name} for {duration(seconds)} more ({plain(model)})"
         if lane.held_by is not None:
-            limit = "the pace it was found to take" if lane.held_by == FOUND_PACE else lane.held_by
+            limit = "the pace found" if lane.held_by == FOUND_PACE else lane.held_by
             yield f"waiting for {limit} of endpoint {name}"
 
 

@@ -13,7 +13,8 @@ from msgspec import structs
 
 from tauasync.endpoint.completion import Completion
 from tauasync.grid.cell import Cell
-from tauasync.report.panel import line, straggler_lines
+from tauasync.report.live import aged, at_rest
+from tauasync.report.panel import line, straggler_lines, waits
 from tauasync.scheduler.curve import Lengths
 from tauasync.scheduler.eta import Eta
 from tauasync.scheduler.lane import Lane, LaneLimits
@@ -243,6 +244,24 @@ def test_the_line_says_what_is_waited_for_and_what_counts_for_what() -> None:
     last = lines[max(lines)]
     assert took > 1500
     assert last.startswith(("59/60 cells | 1 open", "60/60 cells | 0 open"))
+
+
+def test_a_lane_that_is_down_or_found_to_be_slow_is_told_by_name() -> None:
+    lane = LanePulse(endpoint="house", in_flight=0, max_in_flight=4, waiting=9)
+    told = [
+        structs.replace(lane, down_s=720.0),
+        structs.replace(lane, held_by="found_pace"),
+        structs.replace(lane, paused_s={"alpha": 180.0}),
+        lane,
+    ]
+    assert list(waits(told)) == [
+        "endpoint house down for 12 min 00 s",
+        "waiting for the pace found of endpoint house",
+        "paused by endpoint house for 3 min 00 s more (alpha)",
+    ]
+    later = aged(tuple(told), 60.0)
+    assert (later[0].down_s, later[2].paused_s) == (780.0, {"alpha": 120.0})
+    assert not list(waits(at_rest(one) for one in told))
 
 
 def test_the_oldest_episodes_are_told_with_what_they_wait_for() -> None:
