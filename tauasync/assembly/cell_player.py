@@ -101,7 +101,8 @@ class CellPlayer:
             self._control.stop(StopReason.STORAGE, error)
             return
         started = time.monotonic()
-        self._progress.in_flight += 1
+        self._progress.begin(episode_id, cell_id, cell, ticket)
+        is_played = False
         self._silent.add(episode_id)
         try:
             result = await self._converse(episode_id, cell, ticket)
@@ -128,10 +129,10 @@ class CellPlayer:
             await self.score(
                 episode_id, cell_id, cell, result.transcript, result.termination, ticket=ticket
             )
-            self._progress.played += 1
+            is_played = True
         finally:
             self._silent.discard(episode_id)
-            self._progress.in_flight -= 1
+            self._progress.end(episode_id, is_played=is_played)
 
     async def score(
         self,
@@ -158,7 +159,9 @@ class CellPlayer:
                 return
             await self._record_completion(episode_id, None, "judge", self._judge, completion)
 
-        judge = None if self._judge is None else self._client(self._judge, ticket, first=True)
+        judge = None
+        if self._judge is not None:
+            judge = self._client(self._judge, ticket, role="judge", first=True)
         try:
             verdict = await score_conversation(
                 task=self._stage.task(cell.domain, cell.task_id),
@@ -191,10 +194,11 @@ class CellPlayer:
         if succeeded(verdict.reward):
             self._progress.solved += 1
 
-    def _client(self, model: str, ticket: Ticket, *, first: bool = False) -> ModelClient:
+    def _client(self, model: str, ticket: Ticket, *, role: str, first: bool = False) -> ModelClient:
         return TicketClient(
             self._clients[model],
             lane=self._endpoint_of[model],
+            role=role,
             ticket=ticket,
             breakers=self._breakers,
             first=first,
@@ -212,7 +216,7 @@ class CellPlayer:
         }
         agent = make_agent(
             mode=cell.mode,
-            client=self._client(cell.agent, ticket),
+            client=self._client(cell.agent, ticket, role="agent"),
             task=task,
             policy=domain.policy(cell.policy, solo=solo),
             environment=environment,
@@ -223,7 +227,7 @@ class CellPlayer:
         user = None
         if not solo:
             user = make_user(
-                client=self._client(cell.user, ticket),
+                client=self._client(cell.user, ticket, role="user"),
                 task=task,
                 environment=environment,
                 origin=self._origin(cell, "user"),
@@ -278,7 +282,7 @@ class CellPlayer:
     async def _record_completion(
         self, episode_id: int, idx: int | None, role: str, model: str, completion: Completion
     ) -> None:
-        self._progress.add_completion(completion)
+        self._progress.add_completion(episode_id, self._endpoint_of[model], completion)
         self._silent.discard(episode_id)
         if completion.system_fingerprint == SIMULATED_FINGERPRINT:
             await self._store.mark_simulated()

@@ -10,7 +10,7 @@ from msgspec import structs
 from tauasync.errors import ConfigError, StorageError
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.regulator import Regulator
-from tauasync.scheduler.snapshot import Snapshot
+from tauasync.scheduler.snapshot import LanePulse, Snapshot
 from tauasync.store import tuning
 from tauasync.store.lock import this_process
 from tauasync.store.run_store import RunStore
@@ -32,7 +32,7 @@ class Operator:
     """The operator's side of a run that is being played.
 
     Args:
-        snapshot: the sweep's own counters.
+        snapshot: the sweep's own counters, beside how the lanes are.
         money: (cap, charged) in micro-dollars.
     """
 
@@ -42,7 +42,7 @@ class Operator:
         regulator: Regulator,
         *,
         control: RunControl,
-        snapshot: Callable[[], Snapshot],
+        snapshot: Callable[[tuple[LanePulse, ...]], Snapshot],
         money: Callable[[], tuple[MicroUsd | None, MicroUsd]],
     ) -> None:
         self._store = store
@@ -56,8 +56,8 @@ class Operator:
         """The sweep with its lanes and its budget."""
         cap, charged = self._money()
         return structs.replace(
-            self._snapshot(),
-            lanes=self._regulator.pulses(anyio.current_time()),
+            self._snapshot(self._regulator.pulses(anyio.current_time())),
+            max_open_episodes=self._regulator.max_open_episodes,
             cap=cap,
             charged=charged,
         )
@@ -93,6 +93,7 @@ class Operator:
                 max_in_flight=request.max_in_flight,
                 requests_per_min=request.requests_per_min,
                 tokens_per_min=request.tokens_per_min,
+                open_episodes=request.open_episodes,
             )
         except ConfigError as error:
             await self._store.event(TUNE_REFUSED, {"id": request.id, "reason": str(error)})

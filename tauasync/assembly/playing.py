@@ -11,10 +11,11 @@ from tauasync.config.schema import RunConfig
 from tauasync.evaluator.reward import needs_judge
 from tauasync.grid.cell import Cell
 from tauasync.scheduler.breaker import Breakers
+from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl
 from tauasync.scheduler.load import CpuLoad
 from tauasync.scheduler.pool import play_all
-from tauasync.scheduler.queue import OPEN_CEILING, Line, Queue
+from tauasync.scheduler.queue import Line, Queue
 from tauasync.scheduler.spent import SpentCaps
 from tauasync.scheduler.ticket import Ticket
 from tauasync.store.run_store import RunStore
@@ -43,7 +44,6 @@ def needs_of(config: RunConfig, stage: Stage) -> Needs:
 
 
 async def play_open(
-    config: RunConfig,
     store: RunStore,
     player: CellPlayer,
     *,
@@ -52,6 +52,7 @@ async def play_open(
     breakers: Breakers,
     spent_caps: SpentCaps,
     control: RunControl,
+    ceiling: Ceiling,
 ) -> None:
     """Play every open cell that can be played."""
 
@@ -66,7 +67,7 @@ async def play_open(
         control=control,
         needs=needs,
         is_busy=CpuLoad().is_busy,
-        ceiling=config.limits.open_episodes or OPEN_CEILING,
+        ceiling=ceiling,
     )
     await queue.run()
 

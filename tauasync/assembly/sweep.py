@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import anyio
 from anyio import to_thread
 
 from tauasync.assembly.cell_player import CellPlayer
-from tauasync.assembly.domains import Stage
+from tauasync.assembly.domains import Stage, steps_of
 from tauasync.assembly.lane_events import LaneEvents
 from tauasync.assembly.lane_view import LaneView
 from tauasync.assembly.models import OpenModels, open_models
@@ -23,12 +24,16 @@ from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
 from tauasync.episode.step import Limits
 from tauasync.errors import EndpointUnusable
+from tauasync.evaluator.reward import SUCCESS_TOLERANCE
+from tauasync.grid.cell import Cell
 from tauasync.scheduler.breaker import Breakers, Broken
+from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
+from tauasync.scheduler.curve import Lengths
 from tauasync.scheduler.handover import quick_handover
 from tauasync.scheduler.lag import LoopLag
-from tauasync.scheduler.progress import Progress
+from tauasync.scheduler.progress import Before, Progress
 from tauasync.scheduler.regulator import Regulator
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.scheduler.spent import SpentCaps
@@ -95,11 +100,11 @@ async def sweep(
         StorageError: the run file cannot be written, or is no longer in its place.
     """
     unscored = await store.finished() if rescore else await store.unscored()
-    planned, already, run_id = await to_thread.run_sync(_standing, store)
+    before, run_id = await to_thread.run_sync(partial(_standing, store, stage, rescore=rescore))
     control, lag, needs = RunControl(), LoopLag(), needs_of(config, stage)
     spent_caps = await spent_before(config, store)
-    progress = Progress(planned=planned, already=already)
-    lane_events = LaneEvents()
+    progress = Progress(before, length=partial(_length, stage))
+    lane_events, ceiling = LaneEvents(), Ceiling(config.limits.open_episodes)
     async with (
         _cache(config) as cache,
         open_models(
@@ -118,7 +123,7 @@ async def sweep(
             control.when_stopping(endpoint.shut)
         operator = Operator(
             store,
-            Regulator(models.endpoints, models.lanes, now_s=anyio.current_time()),
+            Regulator(models.endpoints, models.lanes, ceiling=ceiling, now_s=anyio.current_time()),
             control=control,
             snapshot=progress.snapshot,
             money=lambda: (config.budget.micro_usd, ledger.run.spent),
@@ -129,6 +134,7 @@ async def sweep(
 
                 def give_up(broken: Broken) -> None:
                     _give_up(broken, models, say)
+                    progress.give_up(broken.model)
                     group.start_soon(_record, broken, store)
 
                 breakers = Breakers(models.endpoint_of.__getitem__, give_up)
@@ -162,7 +168,6 @@ async def sweep(
                     await score_again(unscored, store, player, control)
                     if not rescore:
                         await play_open(
-                            config,
                             store,
                             player,
                             needs=needs,
@@ -170,6 +175,7 @@ async def sweep(
                             breakers=breakers,
                             spent_caps=spent_caps,
                             control=control,
+                            ceiling=ceiling,
                         )
                 group.cancel_scope.cancel()
         await operator.leave()
@@ -262,10 +268,32 @@ def _why(
     return control.reason, control.error
 
 
-def _standing(store: RunStore) -> tuple[int, int, str]:
-    with RunReader(store.path) as reader:
-        counts = reader.counts()
-        return sum(counts.values()), counts[CellStatus.PLAYED], reader.run().run_id
+def _standing(store: RunStore, stage: Stage, *, rescore: bool) -> tuple[Before, str]:
+    """Where the run stands, and its id.
+
+    Args:
+        rescore: nothing is to be played, and what is solved is found out anew.
+    """
+    left: dict[str, Lengths] = {}
+    with RunReader(store.path) as reader, reader.snapshot():
+        if not rescore:
+            for one in reader.open_tasks():
+                steps = steps_of(stage.task(one.domain, one.task_id))
+                left.setdefault(one.agent, Lengths()).add(steps, one.cells)
+        counts, (paid, unpriced) = reader.counts(), reader.paid()
+        before = Before(
+            planned=sum(counts.values()),
+            played=counts[CellStatus.PLAYED],
+            solved=0 if rescore else reader.solved_count(tolerance=SUCCESS_TOLERANCE),
+            paid=paid,
+            unpriced=unpriced,
+            left=left,
+        )
+        return before, reader.run().run_id
+
+
+def _length(stage: Stage, cell: Cell) -> float:
+    return steps_of(stage.task(cell.domain, cell.task_id))
 
 
 def _left(store: RunStore) -> tuple[int, int]:

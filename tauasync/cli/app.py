@@ -174,6 +174,28 @@ def rescore(
 
 
 @app.command()
+def recost(
+    run_file: RunArg,
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="CONFIG", help="Take the models' prices from this file."),
+    ] = None,
+    overrides: SetOpt = None,
+    data_dir: DataOpt = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report at the end.")] = False,
+) -> None:
+    """Compute the costs of a run again, at present prices, from its recorded usage."""
+    from tauasync.cli.recost import recost_run
+
+    raise typer.Exit(
+        recost_run(
+            run_file, config=config, overrides=overrides or [], data_dir=data_dir, quiet=quiet
+        )
+    )
+
+
+@app.command()
 def plan(
     config: ConfigArg,
     overrides: SetOpt = None,
@@ -232,6 +254,7 @@ def watch(
 @app.command()
 def tune(
     run_file: RunArg,
+    *,
     endpoint: Annotated[
         str | None,
         typer.Option(
@@ -250,8 +273,17 @@ def tune(
         float | None,
         typer.Option("--tokens-per-min", min=0, metavar="N", help="0 takes the limit away."),
     ] = None,
+    open_episodes: Annotated[
+        int | None,
+        typer.Option(
+            "--open-episodes",
+            min=0,
+            metavar="N",
+            help="Conversations open at once, of the whole run; 0 takes the limit away.",
+        ),
+    ] = None,
 ) -> None:
-    """Change an endpoint's limits while a run is being played; the next session has its own."""
+    """Change the limits of a run while it is being played; the next session has its own."""
     from tauasync.cli.tune import tune_run
 
     raise typer.Exit(
@@ -261,6 +293,7 @@ def tune(
             max_in_flight=max_in_flight,
             requests_per_min=requests_per_min,
             tokens_per_min=tokens_per_min,
+            open_episodes=open_episodes,
         )
     )
 

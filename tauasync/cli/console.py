@@ -1,31 +1,35 @@
-"""Where output goes: as wide as the terminal, and wide enough for tables in a pipe."""
+"""Where output goes: as wide as the terminal, and unwrapped into a pipe."""
 
 from __future__ import annotations
 
 import sys
 from typing import IO, TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 
 from tauasync.cli.outlets import PlainOutlet
 
-PIPE_COLUMNS = 120
 _UNBOUNDED = 10_000
 
 
 def wide_console() -> Console:
-    """A console on stdout."""
+    """A console on stdout; where that is no terminal it breaks no line, so ids can be searched."""
     console = Console(highlight=False, file=_unfiltered(sys.stdout))
     if not console.is_terminal:
-        console = Console(highlight=False, file=console.file, width=PIPE_COLUMNS)
+        console = Console(highlight=False, file=console.file, width=_UNBOUNDED)
     return console
 
 
 def error_console() -> Console:
     """A console on stderr; like every console it sends what it is given, so clean foreign text."""
     return Console(stderr=True, highlight=False, file=_unfiltered(sys.stderr))
+
+
+def print_view(console: Console, view: RenderableType) -> None:
+    """Print a view: fitted to a terminal, and with no line broken elsewhere."""
+    console.print(view, soft_wrap=not console.is_terminal)
 
 
 def print_unfolded(console: Console, table: Table) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from tauasync.cli.console import print_unfolded, wide_console
+from tauasync.cli.console import print_view, wide_console
 from tauasync.cli.exit_codes import ExitCode
 from tauasync.jsonio import dumps
-from tauasync.report.cells import cells_view, unsolved
 from tauasync.report.model import report_json
 from tauasync.report.render import report_view
 from tauasync.report.selector import select_cell
@@ -28,7 +27,7 @@ def show_status(path: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(msgspec.to_builtins(status), indent=1))
     else:
-        wide_console().print(status_view(status))
+        print_view(wide_console(), status_view(status))
     return ExitCode.COMPLETE
 
 
@@ -39,7 +38,7 @@ def show_report(path: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(report_json(report), indent=1))
     else:
-        wide_console().print(report_view(report))
+        print_view(wide_console(), report_view(report))
     return ExitCode.COMPLETE
 
 
@@ -48,24 +47,12 @@ def print_report(path: Path) -> None:
     show_report(path, as_json=False)
 
 
-def list_cells(path: Path, *, only_unsolved: bool, as_json: bool) -> int:
-    """Print the cells of a run, a line each."""
-    with RunReader(path) as reader:
-        cells = unsolved(reader.planned()) if only_unsolved else reader.planned()
-        if as_json:
-            for cell in cells:
-                print(dumps(msgspec.to_builtins(cell)).decode())
-        else:
-            print_unfolded(wide_console(), cells_view(cells))
-    return ExitCode.COMPLETE
-
-
 def show_cell(path: Path, selector: str, *, as_json: bool) -> int:
     """Print one cell's conversation and verdict."""
     with RunReader(path) as reader:
         cell_id, cell = select_cell(reader, selector)
         if not as_json:
-            wide_console().print(transcript_view(reader, cell_id, cell))
+            print_view(wide_console(), transcript_view(reader, cell_id, cell))
             return ExitCode.COMPLETE
         attempts = reader.attempts(cell_id)
         last = attempts[-1].episode_id if attempts else None

@@ -26,9 +26,10 @@ from tauasync.cli.console import error_console
 from tauasync.cli.exit_codes import ExitCode, exit_code_for
 from tauasync.cli.progress import display
 from tauasync.cli.read import print_report
+from tauasync.config.changes import changes
 from tauasync.config.fingerprint import fingerprint
 from tauasync.config.load import load_config
-from tauasync.config.manifest import to_json
+from tauasync.config.manifest import from_json, to_json
 from tauasync.config.schema import RunConfig
 from tauasync.jsonio import dumps
 from tauasync.report.panel import line
@@ -147,14 +148,17 @@ def _play(
     async def main() -> SweepEnd:
         async with store as opened:
             if opened.manifest.config != (text := to_json(config)):
-                await opened.configure(text, fingerprint(config))
+                changed = changes(from_json(opened.manifest.config), config)
+                await opened.configure(text, fingerprint(config), changes=changed)
             return await sweep(config, stage, opened, show=show, say=say, signals=signals)
 
     end = signals.run(main)
     if not quiet:
         _say(console, line(end.snapshot))
+    _tell_why(end)
+    if not quiet:
         print_report(path)
-    _tell(end, path)
+    _tell_left(end, path)
     return code_of(end)
 
 
@@ -180,8 +184,8 @@ def _say(console: Console, text: str) -> None:
     console.print(plain(text), highlight=False, soft_wrap=True, markup=False)
 
 
-def _tell(end: SweepEnd, path: Path) -> None:
-    """Say on stderr what is left to do and how."""
+def _tell_why(end: SweepEnd) -> None:
+    """Say on stderr why the sweep ended early, before its report."""
     if end.reason is not None:
         because = f": {end.error}" if end.error is not None else ""
         print(f"stopped ({end.reason.value}){because}", file=sys.stderr)
@@ -192,6 +196,10 @@ def _tell(end: SweepEnd, path: Path) -> None:
             f"{broken.error}",
             file=sys.stderr,
         )
+
+
+def _tell_left(end: SweepEnd, path: Path) -> None:
+    """Say on stderr what is left to do and how."""
     if (end.open_cells or end.unscored) and end.reason is StopReason.BUDGET:
         print(
             f"{end.open_cells} cells are open, {end.unscored} are unscored "

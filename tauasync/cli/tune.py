@@ -33,6 +33,7 @@ def tune_run(
     max_in_flight: int | None,
     requests_per_min: float | None,
     tokens_per_min: float | None,
+    open_episodes: int | None = None,
 ) -> int:
     """Ask the process that plays a run for other limits, and tell what it made of it.
 
@@ -40,10 +41,12 @@ def tune_run(
         ConfigError: nothing is to be changed, or there is no such endpoint.
         RunFileError: nobody plays the run, or whoever does did not answer.
     """
-    if max_in_flight is requests_per_min is tokens_per_min is None:
+    concerns_endpoint = not max_in_flight is requests_per_min is tokens_per_min is None
+    if open_episodes is None and not concerns_endpoint:
         raise ConfigError(
             "nothing to change",
-            hint="name a limit: --max-in-flight, --requests-per-min or --tokens-per-min",
+            hint="name a limit: --max-in-flight, --requests-per-min, --tokens-per-min or "
+            "--open-episodes",
         )
     for limit in (requests_per_min, tokens_per_min):
         if limit is not None and not 0 <= limit < math.inf:
@@ -51,18 +54,20 @@ def tune_run(
     request = Tuning(
         id=tuning.new_id(),
         owner=_player(path),
-        endpoint=_endpoint(path, endpoint),
+        endpoint=_endpoint(path, endpoint) if concerns_endpoint or endpoint is not None else None,
         max_in_flight=max_in_flight,
         requests_per_min=requests_per_min,
         tokens_per_min=tokens_per_min,
+        open_episodes=open_episodes,
     )
     answer = _ask(path, request)
     if "limits" not in answer:
         raise ConfigError(str(answer.get("reason")))
     if not answer["limits"]:
-        print(f"{request.endpoint}: nothing changed, its limits were so already")
+        print("nothing changed, the limits were so already")
     for name, change in answer["limits"].items():
-        print(plain(f"{request.endpoint}: {name} {_said(change['was'])} -> {_said(change['is'])}"))
+        whose = "the run" if name == "open_episodes" else request.endpoint
+        print(plain(f"{whose}: {name} {_said(change['was'])} -> {_said(change['is'])}"))
     return ExitCode.COMPLETE
 
 
@@ -71,7 +76,8 @@ def _player(path: Path) -> Owner:
     if owner is None:
         raise RunFileError(
             f"{path}: nobody plays this run, so there is nothing to tune\n"
-            f"  for the next session: tauasync resume {path} --set endpoints.NAME.max_in_flight=N"
+            f"  for the next session: tauasync resume {path} --set endpoints.NAME.max_in_flight=N\n"
+            f"  or --set limits.open_episodes=N"
         )
     return owner
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live as LiveDisplay
 
-from tauasync.cli.console import wide_console
+from tauasync.cli.console import print_view, wide_console
 from tauasync.cli.exit_codes import ExitCode
 from tauasync.cli.progress import LINE_EVERY_S
 from tauasync.report.live import Live, ending, live_lines, live_of, live_view
@@ -26,7 +26,7 @@ def watch_run(path: Path, *, once: bool) -> int:
     console = wide_console()
     live = _look(path)
     if once:
-        console.print(live_view(live))
+        print_view(console, live_view(live))
     elif console.is_terminal:
         live = _panel(path, live, console)
     else:

@@ -43,6 +43,9 @@ class LaneStatistics:
         requests_per_min_found: by model, the pace that refusals have taught.
         adaptive: whether a limit now in force was found out rather than declared.
         down_since_s: seconds for which an outage has lasted; None while the endpoint is up.
+        held_by: the limit that keeps calls waiting although fewer are in flight than may be:
+            requests_per_min, tokens_per_min, or found_pace for what refusals have taught; None
+            where there is none, and in a pause or an outage.
     """
 
     in_flight: int
@@ -60,6 +63,7 @@ class LaneStatistics:
     requests_per_min_found: Mapping[str, float] = field(default_factory=dict)
     adaptive: bool = False
     down_since_s: float | None = None
+    held_by: str | None = None
 
 
 class Permit(Protocol):

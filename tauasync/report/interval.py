@@ -3,10 +3,17 @@
 Its bounds are quantiles of beta distributions, found by bisection on the regularised
 incomplete beta function, which is computed by its continued fraction (Lentz's method). It
 treats the trials as independent; episodes of the same task are not quite.
+
+pass^1 is a mean over tasks. Where every task has equally many trials it is successes / trials, and
+the interval is exact. Where some are missing it is not, and an interval of successes / trials would
+stand around another number: there the mean itself is taken, with as many trials as would give it
+its variance (Korn and Graubard, Survey Methodology 24, 1998: exact intervals from an effective
+sample size).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import exp, lgamma, log, log1p
 
 _TINY = 1e-300
@@ -14,10 +21,30 @@ _ROUNDS = 10_000
 _BISECTIONS = 80
 
 
+def effective_trials(trials: Collection[int]) -> float:
+    """How many independent trials have the variance of the mean over tasks.
+
+    Were a trial of any task solved with probability p, the mean over T tasks with n_t trials would
+    have the variance p (1 - p) / n with n = T^2 / sum(1 / n_t); equal n_t give their sum.
+
+    Args:
+        trials: of each task, at least 1.
+
+    Raises:
+        ValueError: no tasks.
+    """
+    if not trials:
+        raise ValueError("trials of no tasks")
+    # One quotient where all are equal: no rounding may make the exact case inexact.
+    if len(set(trials)) == 1:
+        return float(sum(trials))
+    return len(trials) ** 2 / sum(1.0 / one for one in trials)
+
+
 def clopper_pearson(
-    successes: int, trials: int, *, confidence: float = 0.95
+    successes: float, trials: float, *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """The interval (low, high) of a success probability.
+    """The interval (low, high) of a success probability; counts need not be whole.
 
     Without trials nothing is known: (0, 1).
 
@@ -25,7 +52,7 @@ def clopper_pearson(
         ValueError: counts that cannot be, or a confidence outside (0, 1).
     """
     if not 0 <= successes <= trials:
-        raise ValueError(f"{successes} successes of {trials} trials")
+        raise ValueError(f"{successes:g} successes of {trials:g} trials")
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
     tail = (1.0 - confidence) / 2.0

@@ -10,18 +10,15 @@ from rich.console import Group as Stack
 from rich.console import RenderableType
 from rich.text import Text
 
-from tauasync.report.panel import lane_lines, line, panel
+from tauasync.report.panel import lane_lines, line, panel, straggler_lines
 from tauasync.report.render import DRY_RUN
-from tauasync.report.tables import add_row, new_table
 from tauasync.report.words import duration, moment, plain
-from tauasync.scheduler.snapshot import LanePulse, Snapshot
+from tauasync.scheduler.progress import OLDEST
+from tauasync.scheduler.snapshot import LanePulse, Snapshot, Straggler
 from tauasync.store.lock import at_work
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tauasync.store.views import RunningCell
-
-OLDEST = 5
-"""Episodes shown, those in progress longest."""
 
 SILENT_AFTER_S = 30.0
 """A process that has not told of itself for longer hangs, or is on another machine and gone."""
@@ -35,8 +32,6 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
         owner: the process at work on it; None where there is none.
         told_at: when that process last told of itself; None where none ever did.
         snapshot: as it told, with the cells counted now.
-        oldest: episodes in progress, the oldest first.
-        in_progress: how many there are.
         open: cells that are not played.
         unscored: played cells without a final reward.
     """
@@ -48,8 +43,6 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     owner: str | None
     told_at: float | None
     snapshot: Snapshot
-    oldest: tuple[RunningCell, ...]
-    in_progress: int
     open: int
     unscored: int
 
@@ -68,6 +61,9 @@ def live_of(reader: RunReader, *, now: float) -> Live:
     planned, played = sum(counts.values()), counts[CellStatus.PLAYED]
     told = _nothing() if pulse is None else pulse.snapshot
     age_s = 0.0 if pulse is None else max(0.0, now - pulse.at)
+    if owner is None:
+        # Nobody waits for anything, and nothing ends by itself.
+        told = structs.replace(told, eta_s=None, lanes=tuple(map(at_rest, told.lanes)))
     return Live(
         name=run.manifest.name,
         run_id=run.run_id,
@@ -79,23 +75,45 @@ def live_of(reader: RunReader, *, now: float) -> Live:
             told,
             planned=planned,
             already=max(0, played - told.played),
-            in_flight=len(running),
+            open_episodes=len(running),
             lanes=aged(told.lanes, age_s),
+            oldest=tuple(straggler(one, now=now) for one in running[:OLDEST]),
         ),
-        oldest=tuple(running[:OLDEST]),
-        in_progress=len(running),
         open=planned - played,
         unscored=unscored,
     )
 
 
+def straggler(running: RunningCell, *, now: float) -> Straggler:
+    """An episode in progress, as far as the file tells."""
+    since = running.started_at if running.last_at is None else running.last_at
+    return Straggler(
+        cell_id=running.cell_id,
+        cell=running.cell,
+        waits_for=running.waits_for,
+        waited_s=max(0.0, now - since),
+        open_s=max(0.0, now - running.started_at),
+    )
+
+
+def at_rest(lane: LanePulse) -> LanePulse:
+    """A lane that nobody asks."""
+    return structs.replace(lane, down_s=None, held_by=None, paused_s={})
+
+
 def aged(lanes: tuple[LanePulse, ...], age_s: float) -> tuple[LanePulse, ...]:
-    """Lanes as told some seconds ago, their pauses run down by as much."""
+    """Lanes as told some seconds ago: pauses run down by as much, outages last as much longer."""
 
     def left(paused_s: dict[str, float]) -> dict[str, float]:
         return {model: s - age_s for model, s in paused_s.items() if s > age_s}
 
-    return tuple(structs.replace(lane, paused_s=left(lane.paused_s)) for lane in lanes)
+    def lasted(down_s: float | None) -> float | None:
+        return None if down_s is None else down_s + age_s
+
+    return tuple(
+        structs.replace(lane, paused_s=left(lane.paused_s), down_s=lasted(lane.down_s))
+        for lane in lanes
+    )
 
 
 def live_view(live: Live) -> RenderableType:
@@ -107,14 +125,15 @@ def live_lines(live: Live) -> Iterator[str]:
     """The look in plain lines."""
     yield line(live.snapshot)
     yield from (f"  {text}" for text in lane_lines(live.snapshot.lanes))
+    yield from (f"  {text}" for text in straggler_lines(live.snapshot.oldest))
     yield from (f"  {text}" for text in _remarks(live))
 
 
 def ending(live: Live) -> str:
     """What is to be said of a run that nobody plays."""
-    if live.in_progress:
+    if open_episodes := live.snapshot.open_episodes:
         return (
-            f"nobody plays it: it was cut off with {live.in_progress} episodes in progress and "
+            f"nobody plays it: it was cut off with {open_episodes} episodes in progress and "
             f"{live.open} cells open; `tauasync resume` goes on"
         )
     if live.open or live.unscored:
@@ -130,19 +149,6 @@ def _parts(live: Live) -> Iterator[RenderableType]:
     if live.simulated:
         yield Text(DRY_RUN, style="bold yellow")
     yield panel(live.snapshot)
-    if live.oldest:
-        table = new_table(("cell", "task : trial", "agent", "messages", "for"), numbers=2)
-        table.title = Text(f"In progress the longest, of {live.in_progress}", style="bold")
-        for one in live.oldest:
-            add_row(
-                table,
-                str(one.cell_id),
-                f"{one.cell.task_id} : {one.cell.trial}",
-                one.cell.agent,
-                str(one.messages),
-                duration(max(0.0, live.now - one.started_at)),
-            )
-        yield table
     for remark in _remarks(live):
         yield Text(remark, style="yellow")
 
@@ -165,7 +171,7 @@ def _nothing() -> Snapshot:
         played=0,
         solved=0,
         failed=0,
-        in_flight=0,
+        open_episodes=0,
         completions=0,
         cache_hits=0,
         completions_per_s=0.0,

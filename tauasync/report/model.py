@@ -20,18 +20,25 @@ Counts = dict[str, int]
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """An exact binomial interval of the share of solved episodes.
+    """A binomial interval of pass^1, the mean over tasks; exact where tasks have equal trials.
+
+    Episodes are taken for independent; those of one task are not quite, so the truth is wider
+    where tasks differ much.
 
     Attributes:
-        successes, episodes: what it was computed from, as if episodes were independent; those of
-            one task are not quite, so the truth is wider where tasks differ much.
+        estimate: the number it stands around, `pass_hat_k[1]`.
+        successes, episodes: scored.
+        effective_episodes: how many episodes spread evenly over the tasks tell as much; all of
+            them where they are spread so.
     """
 
     low: float
     high: float
+    estimate: float
     confidence: float
     successes: int
     episodes: int
+    effective_episodes: float
     treats_episodes_as_independent: bool = True
 
 
@@ -127,10 +134,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tasks: how many those are; `differing` of them with unequal success rates.
-        difference: mean over tasks of the first agent's success rate less the second's.
+        difference: mean over tasks of the first agent's success rate less the second's; None
+            without any task: then there is nothing to compare.
         low, high: its interval.
-        within_noise: whether the tasks do not tell the two apart. Pairs are judged one by one,
-            without correction for their number.
+        within_noise: whether the tasks do not tell the two apart; None where there is nothing to
+            compare. Pairs are judged one by one, without correction for their number.
+        complete: whether every planned cell of both is scored.
     """
 
     domain: str
@@ -145,7 +154,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     confidence: float
-    within_noise: bool
+    within_noise: bool | None
+    complete: bool
 
 
 class BreakdownRow(msgspec.Struct, frozen=True, kw_only=True):

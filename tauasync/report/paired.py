@@ -100,7 +100,10 @@ def _compare(
         low=low,
         high=high,
         confidence=confidence,
-        within_noise=low <= 0.0 <= high or differing < FEWEST_DIFFERING,
+        within_noise=(
+            (low <= 0.0 <= high or differing < FEWEST_DIFFERING) if differences else None
+        ),
+        complete=first.complete and second.complete,
     )
 
 

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from tauasync.report.tables import add_row, new_table
 from tauasync.report.words import DASH, dollars, duration, of, plain, usd_known
-from tauasync.scheduler.snapshot import LanePulse, Snapshot
+from tauasync.scheduler.snapshot import LanePulse, Snapshot, Straggler
 
 BAR_COLUMNS = 40
+FOUND_PACE = "found_pace"
 _HEADINGS = (
     "endpoint",
     "pauses",
@@ -41,25 +42,84 @@ def _parts(now: Snapshot) -> Iterator[RenderableType]:
     yield Text(line(now))
     if now.lanes:
         yield lanes_view(now.lanes)
+    if now.oldest:
+        yield stragglers_view(now.oldest, of_all=now.open_episodes)
 
 
 def line(now: Snapshot) -> str:
-    """One line that says how it goes."""
+    """One line that says how it goes: the whole run, then this session, then what it waits for."""
+    played = now.already + now.played
+    limit = "" if now.max_open_episodes is None else f" of at most {now.max_open_episodes}"
     parts = [
-        f"{of(now.already + now.played, now.planned)} cells",
-        f"{now.in_flight} in flight",
-        f"{of(now.solved, now.played)} solved",
-        f"{now.completions_per_s:.1f} completions/s",
-        f"{now.completions} completions ({now.cache_hits} from cache)",
-        f"cost {usd_known(now.cost, known=now.known_cost)}",
+        f"{of(played, now.planned)} cells",
+        f"{now.open_episodes} open{limit}",
+        f"{of(now.solved, played)} solved",
+        f"paid {usd_known(now.cost, known=now.known_cost)}",
     ]
     if now.cap is not None:
         parts.append(budget(now.cap, now.charged))
+    parts.append(
+        f"this session: {now.played} cells, {now.completions} completions "
+        f"({now.cache_hits} from cache), {now.completions_per_s:.1f}/s"
+    )
     if now.failed:
         parts.append(f"{now.failed} left open by failures")
     if now.eta_s:
         parts.append(f"about {duration(now.eta_s)} left")
+    parts.extend(waits(now.lanes))
     return " | ".join(parts)
+
+
+def waits(lanes: Iterable[LanePulse]) -> Iterator[str]:
+    """What calls wait for, beside their answers and a free slot."""
+    for lane in lanes:
+        name = plain(lane.endpoint)
+        if lane.down_s is not None:
+            yield f"endpoint {name} down for {duration(lane.down_s)}"
+        for model, seconds in lane.paused_s.items():
+            yield f"paused by endpoint {name} for {duration(seconds)} more ({plain(model)})"
+        if lane.held_by is not None:
+            limit = "the pace found" if lane.held_by == FOUND_PACE else lane.held_by
+            yield f"waiting for {limit} of endpoint {name}"
+
+
+def straggler_lines(oldest: Iterable[Straggler]) -> Iterator[str]:
+    """A line for each of the episodes open longest, for where there is no terminal."""
+    for one in oldest:
+        cell = one.cell
+        yield (
+            f"cell {one.cell_id}, {plain(cell.task_id)} : {cell.trial}, {plain(cell.agent)}: "
+            f"open for {duration(one.open_s)}, {waiting(one)}"
+        )
+
+
+def waiting(one: Straggler) -> str:
+    """Whom an episode waits for, and for how long."""
+    return f"waits for {_whom(one)} for {duration(one.waited_s)}"
+
+
+def stragglers_view(oldest: Sequence[Straggler], *, of_all: int) -> Table:
+    """A table of the episodes open longest."""
+    title = f"Open longest, {len(oldest)} of {of_all}"
+    headings = ("cell", "domain · task : trial", "agent", "waits for", "open")
+    table = new_table(headings, title=title, numbers=1)
+    for one in oldest:
+        cell = one.cell
+        add_row(
+            table,
+            str(one.cell_id),
+            f"{cell.domain} · {cell.task_id} : {cell.trial}",
+            cell.agent,
+            f"{_whom(one)} {duration(one.waited_s)}",
+            duration(one.open_s),
+        )
+    return table
+
+
+def _whom(one: Straggler) -> str:
+    models = {"agent": one.cell.agent, "user": one.cell.user}
+    model = models.get(one.waits_for)
+    return one.waits_for if model is None else f"{one.waits_for} {plain(model)}"
 
 
 def budget(cap: int, charged: int) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tauasync.evaluator.verdict import CallCounts
 from tauasync.report.budget import balance_lines, cap_line, is_worth_telling
-from tauasync.report.model import Counts, Group, Interval, Report, Tokens
+from tauasync.report.model import Comparison, Counts, Group, Interval, Report, Tokens
 from tauasync.report.paired import FEWEST_DIFFERING
 from tauasync.report.recall import Share
 from tauasync.report.tables import add_row, new_table
@@ -30,12 +30,23 @@ _INDENT = (0, 0, 0, 2)
 
 
 def report_view(report: Report) -> RenderableType:
-    """The whole report: head, one line a group, then each group in detail."""
-    parts: list[RenderableType] = [*_head(report), Text(""), _results(report)]
-    if report.comparisons:
-        parts += [Text(""), _comparisons(report), Text("")]
+    """The whole report: head, one line a group, then each group in detail.
+
+    Tables of nothing are left out: of groups without a played cell the number planned is told.
+    """
+    parts: list[RenderableType] = [*_head(report)]
+    if any(group.scored for group in report.groups):
+        parts += [Text(""), _results(report)]
+        if report.comparisons:
+            parts += [Text(""), _comparisons(report)]
+    parts.append(Text(""))
     for group in report.groups:
-        parts.extend(_details(group))
+        if group.played:
+            parts.extend(_details(group))
+    untouched = [group for group in report.groups if not group.played]
+    if untouched:
+        parts.append(Text("Nothing played yet", style="bold"))
+    parts += [Padding(_untouched(group), _INDENT, expand=False) for group in untouched]
     return Stack(*parts)
 
 
@@ -75,39 +86,52 @@ def _results(report: Report) -> RenderableType:
             names.append(Text(name))
             add_row(table, str(number), *_scored_cells(group, ks))
             continue
-        names.append(Text.assemble(name, ("   INCOMPLETE", "bold red")))
+        note = "   INCOMPLETE" if group.scored else "   INCOMPLETE, nothing scored"
+        names.append(Text.assemble(name, (note, "bold red")))
+        if not group.scored:
+            continue
         add_row(table, str(number), *_scored_cells(group, ks))
         add_row(table, Text(f"{number}*", style="red"), *_planned_cells(group, ks))
     noted = "" if report.complete else "* with what is not scored counted as failed. "
     table.caption = Text(
         f"{noted}"
         "pass^k: mean over tasks of C(successes, k) / C(trials, k). "
-        "The interval is exact if episodes are independent."
+        "The interval of pass^1 takes episodes for independent."
     )
     return Stack(*names, table)
 
 
 def _comparisons(report: Report) -> RenderableType:
     headings = ("agents", "where", "tasks", "difference\nof pass^1", "95 %", "")
-    table = new_table(headings, title="Agents on the same tasks", numbers=4)
+    table = new_table(headings, numbers=4)
+    title = [("Agents on the same tasks", "bold")]
+    if not all(one.complete for one in report.comparisons):
+        title.append(("   INCOMPLETE", "bold red"))
     for one in report.comparisons:
         where = [one.domain, one.user, one.mode, one.policy, one.retriever or ""]
         known = one.difference is not None
         add_row(
             table,
-            f"{one.agents[0]} – {one.agents[1]}",
+            f"{one.agents[0]} – {one.agents[1]}" + ("" if one.complete else " *"),
             " · ".join(part for part in where if part),
             str(one.tasks),
             f"{one.difference:+.3f}" if known else DASH,
             f"{one.low:+.3f}…{one.high:+.3f}" if known else DASH,
-            "within noise" if one.within_noise else "beyond noise",
+            _judged(one),
         )
+    noted = "" if all(one.complete for one in report.comparisons) else "* cells are missing. "
     table.caption = Text(
-        "Mean over tasks scored for both, with its Student interval; fewer than "
+        f"{noted}Mean over tasks scored for both, with its Student interval; fewer than "
         f"{FEWEST_DIFFERING} tasks that differ decide nothing. "
         "Pairs are judged one by one, without correction for their number."
     )
-    return table
+    return Stack(Text.assemble(*title), table)
+
+
+def _judged(one: Comparison) -> str:
+    if one.within_noise is None:
+        return "nothing to compare"
+    return "within noise" if one.within_noise else "beyond noise"
 
 
 def _scored_cells(group: Group, ks: list[int]) -> Iterator[str]:
@@ -126,16 +150,29 @@ def _planned_cells(group: Group, ks: list[int]) -> Iterator[str]:
     yield share(group.mean_reward_planned)
 
 
+def _untouched(group: Group) -> Text:
+    states = {"running": group.running, **_left_open(group)}
+    return Text(f"{_label(group)}   {group.planned} planned: {_listed(states)}")
+
+
+def _left_open(group: Group) -> Counts:
+    return {
+        "pending": group.pending,
+        "infrastructure failed": group.infra_failed,
+        "budget stopped": group.budget_stopped,
+    }
+
+
 def _details(group: Group) -> Iterator[RenderableType]:
     yield Text(_label(group), style="bold")
-    yield Padding(_facts(group), _INDENT)
+    yield Padding(_facts(group), _INDENT, expand=False)
     for warning in group.warnings:
-        yield Padding(Text(f"! {plain(warning)}", style="yellow"), _INDENT)
+        yield Padding(Text(f"! {plain(warning)}", style="yellow"), _INDENT, expand=False)
     if group.tokens:
-        yield Padding(_usage(group), _INDENT)
+        yield Padding(_usage(group), _INDENT, expand=False)
     for feature, rows in group.breakdown.items():
         if 1 < len(rows) <= _MAX_VALUES:
-            yield Padding(_breakdown(group, feature), _INDENT)
+            yield Padding(_breakdown(group, feature), _INDENT, expand=False)
     yield Text("")
 
 
@@ -152,9 +189,7 @@ def _named_facts(group: Group) -> Iterator[tuple[str, str]]:
     states = {
         "played": group.played,
         "running": group.running,
-        "pending": group.pending,
-        "infrastructure failed": group.infra_failed,
-        "budget stopped": group.budget_stopped,
+        **_left_open(group),
     }
     yield "cells", f"{group.planned} planned: {_listed(states)}"
     open_scores = {"judge pending": group.judge_pending, "not scored yet": group.unscored}

@@ -9,7 +9,7 @@ from rich.console import Group as Stack
 from rich.console import RenderableType
 from rich.text import Text
 
-from tauasync.jsonio import dumps
+from tauasync.jsonio import Json, dumps
 from tauasync.report.budget import (
     Balance,
     CapState,
@@ -19,9 +19,9 @@ from tauasync.report.budget import (
     cap_states,
     is_worth_telling,
 )
-from tauasync.report.live import aged
+from tauasync.report.live import aged, at_rest, straggler
 from tauasync.report.model import Cost
-from tauasync.report.panel import lanes_view
+from tauasync.report.panel import lanes_view, stragglers_view, waits
 from tauasync.report.render import DRY_RUN
 from tauasync.report.tables import add_row, new_table
 from tauasync.report.usage import cost
@@ -30,11 +30,15 @@ from tauasync.scheduler.snapshot import LanePulse
 from tauasync.store.lock import at_work
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
-from tauasync.store.views import ErrorClass, EventRow, RunningCell
+from tauasync.store.views import ErrorClass, EventRow, Pulse, RunningCell
 
 LATEST_EVENTS = 12
-_SHOWN_RUNNING = 20
+SHOWN_RUNNING = 10
+"""Episodes in progress that are listed; `--json` has them all."""
 _LARGE_LOG_BYTES = 256 * 2**20
+_CHANGE_CHARS = 1000
+_CHANGES_IN = {"config_changed": "changes", "tuned": "limits"}
+"""Kind of event -> where its changes are, each with what it "was" and "is"."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +49,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         cells: state -> planned cells in it, every state named.
         unscored: played cells without a final reward.
         running: episodes in progress, the oldest first.
+        interrupted: cells that the end of a session cut short, and that go on with a resume.
         paid: so far, all attempts included.
         budget: what is spent of each cap, the run's first.
         balance: cells played of those planned, by each dimension with more than one value.
@@ -64,6 +69,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     cells: dict[str, int]
     unscored: int
     running: tuple[RunningCell, ...]
+    interrupted: int = 0
     paid: Cost
     errors: tuple[ErrorClass, ...]
     events: tuple[EventRow, ...]
@@ -96,6 +102,7 @@ def status_of(reader: RunReader, *, now: float) -> Status:
             cells={status.value: cells for status, cells in counts.items()},
             unscored=reader.unscored_count(),
             running=tuple(reader.running()),
+            interrupted=reader.interrupted_count(),
             paid=cost(*reader.paid()),
             errors=tuple(reader.errors()),
             events=tuple(reader.events(LATEST_EVENTS)),
@@ -103,9 +110,15 @@ def status_of(reader: RunReader, *, now: float) -> Status:
             budget=cap_states(run.manifest.config, reader.spending()),
             balance=balance(reader.played_counts()),
             owner=None if owner is None else f"process {owner.pid} on {owner.host}",
-            endpoints=() if pulse is None else aged(pulse.snapshot.lanes, now - pulse.at),
+            endpoints=() if pulse is None else _lanes(pulse, now, is_played=owner is not None),
             told_at=None if pulse is None else pulse.at,
         )
+
+
+def _lanes(pulse: Pulse, now: float, *, is_played: bool) -> tuple[LanePulse, ...]:
+    if not is_played:
+        return tuple(map(at_rest, pulse.snapshot.lanes))
+    return aged(pulse.snapshot.lanes, max(0.0, now - pulse.at))
 
 
 def status_view(status: Status) -> RenderableType:
@@ -124,6 +137,11 @@ def _parts(status: Status) -> Iterator[RenderableType]:
         f"{state.replace('_', ' ')} {count}" for state, count in status.cells.items() if count
     )
     yield Text(f"{status.planned} planned cells: {cells or 'none'}")
+    if status.interrupted:
+        yield Text(
+            f"{status.interrupted} of the pending cells were interrupted; a resume goes on with "
+            "them where they were"
+        )
     if status.unscored:
         yield Text(f"{status.unscored} played cells have no final reward yet")
     yield Text(f"paid so far {usd(status.paid)}")
@@ -146,42 +164,21 @@ def _parts(status: Status) -> Iterator[RenderableType]:
             "nobody is at work on it: what runs was cut off; `tauasync resume` goes on",
             style="yellow",
         )
+    for text in waits(status.endpoints):
+        yield Text(text, style="yellow")
     if status.endpoints and status.told_at is not None:
         ago = duration(max(0.0, status.now - status.told_at))
         told = f"{ago} ago" if status.owner is not None else f"at {moment(status.told_at)}"
         yield lanes_view(status.endpoints, title=f"Endpoints, as told {told}")
     if status.running:
-        yield _running(status)
+        oldest = [straggler(one, now=status.now) for one in status.running[:SHOWN_RUNNING]]
+        yield stragglers_view(oldest, of_all=len(status.running))
+        if (more := len(status.running) - len(oldest)) > 0:
+            yield Text(f"and {more} more, opened later (`--json` lists all)")
     if status.errors:
         yield _errors(status)
     if status.events:
         yield _events(status)
-
-
-def _running(status: Status) -> RenderableType:
-    headings = ("cell", "domain · task : trial", "agent / user", "waits for", "said", "open")
-    title = f"In progress, the oldest first ({len(status.running)})"
-    table = new_table(headings, title=title, numbers=2)
-    for running in status.running[:_SHOWN_RUNNING]:
-        cell = running.cell
-        add_row(
-            table,
-            str(running.cell_id),
-            f"{cell.domain} · {cell.task_id} : {cell.trial}",
-            f"{cell.agent} / {cell.user}",
-            _waiting(running, status.now),
-            str(running.messages),
-            duration(max(0.0, status.now - running.started_at)),
-        )
-    if (more := len(status.running) - _SHOWN_RUNNING) > 0:
-        table.caption = Text(f"and {more} more")
-    return table
-
-
-def _waiting(running: RunningCell, now: float) -> str:
-    """For whom, and since the last hop on record."""
-    since = running.started_at if running.last_at is None else running.last_at
-    return f"{running.waits_for} {duration(max(0.0, now - since))}"
 
 
 def _errors(status: Status) -> RenderableType:
@@ -203,9 +200,31 @@ def _errors(status: Status) -> RenderableType:
     return table
 
 
+def facts_of(event: EventRow) -> str:
+    """The facts of an event on one line; changes are told one by one."""
+    kind, data = event.kind, event.data
+    changed = data.get(_CHANGES_IN.get(kind, ""))
+    if not isinstance(changed, dict) or not all(map(_is_change, changed.values())):
+        return one_line(dumps(data).decode())
+    told = ", ".join(
+        f"{name}: {_value(change['was'])} -> {_value(change['is'])}"
+        for name, change in changed.items()
+    )
+    endpoint = data.get("endpoint")
+    return one_line(f"{endpoint}: {told}" if endpoint else told, _CHANGE_CHARS)
+
+
+def _is_change(value: object) -> bool:
+    return isinstance(value, dict) and {"was", "is"} <= value.keys()
+
+
+def _value(value: Json) -> str:
+    return "none" if value is None else dumps(value).decode()
+
+
 def _events(status: Status) -> RenderableType:
     table = new_table(("at", "kind", "cell", "facts"), title="Events")
     for event in status.events:
         cell = "" if event.cell_id is None else str(event.cell_id)
-        add_row(table, moment(event.at), event.kind, cell, one_line(dumps(event.data).decode()))
+        add_row(table, moment(event.at), event.kind, cell, facts_of(event))
     return table

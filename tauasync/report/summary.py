@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 from tauasync.evaluator.reward import succeeded
@@ -11,7 +11,7 @@ from tauasync.evaluator.verdict import CallCounts, ScoreState
 from tauasync.report import usage as ledger
 from tauasync.report.breakdown import IDLE, TaskTally, breakdown, task_features
 from tauasync.report.budget import balance, cap_states
-from tauasync.report.interval import clopper_pearson
+from tauasync.report.interval import clopper_pearson, effective_trials
 from tauasync.report.model import (
     Baseline,
     Counts,
@@ -25,7 +25,7 @@ from tauasync.report.model import (
     TrialScore,
 )
 from tauasync.report.paired import compare_agents
-from tauasync.report.passk import pass_hat_ks
+from tauasync.report.passk import mean_pass_hat_k, pass_hat_ks
 from tauasync.report.recall import ActionRecall, action_recall, recall_shares
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
@@ -234,7 +234,7 @@ def _group(key: Key, tally: _Tally, rows: list[UsageRow]) -> Group:
         pass_hat_k=ks,
         pass_hat_k_tasks=dict.fromkeys(ks, len(tried)),
         pass_hat_k_planned=pass_hat_ks(all_tasks, limit=trials) if comparable else {},
-        pass_hat_1_interval=_interval(successes, scored) if comparable else None,
+        pass_hat_1_interval=_interval(tried) if comparable else None,
         do_nothing=_baseline(tasks),
         mean_reward=tally.reward / scored if scored and comparable else None,
         mean_reward_planned=tally.reward / planned if comparable else None,
@@ -345,12 +345,23 @@ def _baseline(tasks: Iterable[TaskTally]) -> Baseline:
     return Baseline(tasks=sum(value == 1 for value in known), of_tasks=len(known))
 
 
-def _interval(successes: int, episodes: int) -> Interval | None:
-    if not episodes:
+def _interval(tried: Collection[tuple[int, int]]) -> Interval | None:
+    """The interval of pass^1 over tasks of (scored trials, successes)."""
+    if not tried:
         return None
-    low, high = clopper_pearson(successes, episodes, confidence=CONFIDENCE)
+    estimate = mean_pass_hat_k(tried, 1)
+    effective = effective_trials([trials for trials, _ in tried])
+    low, high = clopper_pearson(
+        min(effective, estimate * effective), effective, confidence=CONFIDENCE
+    )
     return Interval(
-        low=low, high=high, confidence=CONFIDENCE, successes=successes, episodes=episodes
+        low=low,
+        high=high,
+        estimate=estimate,
+        confidence=CONFIDENCE,
+        successes=sum(successes for _, successes in tried),
+        episodes=sum(trials for trials, _ in tried),
+        effective_episodes=effective,
     )
 
 

@@ -84,7 +84,7 @@ def _item(timed: TimedItem, row: LedgerRow | None, mode: Mode) -> Iterator[Rende
         if item.error:
             heading.append("  ERROR", style="bold red")
         yield heading
-        yield Padding(Text(plain(item.content)), _INDENT)
+        yield Padding(Text(plain(item.content)), _INDENT, expand=False)
         return
     heading.append(_route(item, mode), style="green" if item.role == "assistant" else "magenta")
     if row is not None:
@@ -92,12 +92,12 @@ def _item(timed: TimedItem, row: LedgerRow | None, mode: Mode) -> Iterator[Rende
     yield heading
     if item.reasoning:
         thought = f"thought, seen by nobody: {plain(item.reasoning)}"
-        yield Padding(Text(thought, style="dim italic"), _INDENT)
+        yield Padding(Text(thought, style="dim italic"), _INDENT, expand=False)
     if item.content:
         note = "said beside the calls, relayed to nobody: " if item.tool_calls else ""
-        yield Padding(Text(f"{note}{plain(item.content)}"), _INDENT)
+        yield Padding(Text(f"{note}{plain(item.content)}"), _INDENT, expand=False)
     for call in item.tool_calls:
-        yield Padding(_call(call), _INDENT)
+        yield Padding(_call(call), _INDENT, expand=False)
 
 
 def _route(message: Message, mode: Mode) -> str:
@@ -139,7 +139,7 @@ def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
     reward = "not known yet" if verdict.reward is None else f"{verdict.reward:g}"
     yield Text(f"Verdict: {verdict.state.value.replace('_', ' ')}, reward {reward}", style="bold")
     if verdict.note:
-        yield Padding(Text(plain(verdict.note)), _INDENT)
+        yield Padding(Text(plain(verdict.note)), _INDENT, expand=False)
     for name, lines in _checks(verdict).items():
         if not lines:
             continue
@@ -148,15 +148,19 @@ def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
         label = f"{name}: counted" if counted else f"{name}: diagnostic only, not in the basis"
         if counted and factor is not None:
             label += f", factor {factor:g}"
-        yield Padding(Text(label, style="bold" if counted else "dim"), _INDENT)
+        yield Padding(Text(label, style="bold" if counted else "dim"), _INDENT, expand=False)
         for met, line in lines:
             mark = {True: ("met    ", "green"), False: ("not met", "red"), None: ("–      ", "dim")}
-            yield Padding(Text.assemble(mark[met], "  ", plain(line)), (0, 0, 0, 6))
+            yield Padding(Text.assemble(mark[met], "  ", plain(line)), (0, 0, 0, 6), expand=False)
     for name in verdict.not_applicable:
         text = f"{name}: in the basis with nothing to check, counts as 1"
-        yield Padding(Text(text, style="dim"), _INDENT)
+        yield Padding(Text(text, style="dim"), _INDENT, expand=False)
     if verdict.judge_raw is not None:
-        yield Padding(Text(f"the judge's answer: {plain(verdict.judge_raw)}", style="dim"), _INDENT)
+        yield Padding(
+            Text(f"the judge's answer: {plain(verdict.judge_raw)}", style="dim"),
+            _INDENT,
+            expand=False,
+        )
 
 
 def _checks(verdict: Verdict) -> dict[str, list[tuple[bool | None, str]]]:

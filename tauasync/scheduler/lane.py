@@ -331,6 +331,7 @@ class Lane:
             adaptive=self._limits.max_in_flight is None
             or any(queue.adaptive.has_cut for queue in self._turn),
             down_since_s=now - min(downs) if downs else None,
+            held_by=self._held_by(now),
         )
 
     # ---- for permits
@@ -467,6 +468,30 @@ class Lane:
         if self._tokens is not None:
             free_at = max(free_at, self._tokens.free_at(now, tokens))
         return free_at
+
+    def _held_by(self, now: float) -> str | None:
+        """The limit on pace that the next call of some model waits for."""
+        if self._in_flight >= self._ceiling:
+            return None
+        for queue in self._turn:
+            head = queue.head() if queue.waiting else None
+            if head is None or queue.outage.is_down or queue.paused_until > now:
+                continue
+            tokens = head[2]
+            limits = (
+                ("requests_per_min", self._requests, 1),
+                ("tokens_per_min", self._tokens, tokens),
+                ("requests_per_min", queue.told_requests, 1),
+                ("tokens_per_min", queue.told_tokens, tokens),
+            )
+            for name, limit, amount in limits:
+                if limit is not None and limit.free_at(now, amount) > now:
+                    return name
+            # Behind a full lane calls wait for a slot, which is no limit on pace.
+            is_paced = queue.adaptive.per_s is not None or queue.adaptive.is_limiting
+            if is_paced and queue.in_flight < queue.adaptive.in_flight_limit:
+                return "found_pace"
+        return None
 
     def _admit(self, queue: _Queue, now: float, tokens: int) -> Permit:
         self._admitted += 1

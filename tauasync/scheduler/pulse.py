@@ -77,5 +77,6 @@ def lane_pulse(statistics: EndpointStatistics, limits: LaneLimits, rates: Rates)
         refused_share=rates.refused_share,
         is_adaptive=lane.adaptive,
         down_s=lane.down_since_s,
+        held_by=lane.held_by,
         paused_s=dict(lane.paused_for_s),
     )

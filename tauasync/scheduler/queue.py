@@ -22,12 +22,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tauasync.grid.cell import Cell
+from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl
 from tauasync.scheduler.shares import Target, share_out
 from tauasync.scheduler.ticket import Ticket
-
-OPEN_CEILING = 4096
-"""Episodes open at once where the configuration sets no limit: each holds some 150 kB."""
 
 OPENINGS_AT_ONCE = 16
 """Episodes begun and not yet at their first call. All of them take their first turn right after
@@ -146,7 +144,7 @@ class Queue(Generic[Q]):
         control: RunControl,
         needs: Callable[[Cell], Sequence[str]] = lambda _: (),
         is_busy: Callable[[], bool] = lambda: False,
-        ceiling: int = OPEN_CEILING,
+        ceiling: Ceiling | None = None,
     ) -> None:
         self._lines = list(lines)
         self._play = play
@@ -155,7 +153,7 @@ class Queue(Generic[Q]):
         self._control = control
         self._needs = needs
         self._is_busy = is_busy
-        self._ceiling = ceiling
+        self._ceiling = ceiling or Ceiling()
         self._lanes: dict[str, _Lane[Q]] = {}
         for line in self._lines:
             name = lanes.lane_of(line.agent)
@@ -165,6 +163,7 @@ class Queue(Generic[Q]):
         self._changed = anyio.Event()
         self._patience_s = TRY_AFTER_S
         self._looked_at = float("-inf")
+        self._ceiling.when_changed(self._poke)
         control.when_stopping(lambda _: self._poke())
 
     @property
@@ -209,7 +208,7 @@ class Queue(Generic[Q]):
 
     def _next(self) -> Line[Q] | None:
         """The line that opens the next episode; None where none may now."""
-        if self._opening >= OPENINGS_AT_ONCE or self.open >= self._ceiling:
+        if self._opening >= OPENINGS_AT_ONCE or self.open >= self._ceiling.episodes:
             return None
         shares = self._shares()
         able = [
@@ -230,7 +229,7 @@ class Queue(Generic[Q]):
     def _shares(self) -> dict[str, int]:
         """Lane -> episodes it may have open."""
         wants = {name: self._wanted(lane) for name, lane in self._lanes.items()}
-        return share_out(wants, self._ceiling)
+        return share_out(wants, self._ceiling.episodes)
 
     def _wanted(self, lane: _Lane[Q]) -> int:
         here = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tauasync.grid.cell import Cell
 from tauasync.types import MicroUsd
 
 
@@ -23,6 +24,8 @@ class LanePulse(msgspec.Struct, frozen=True, kw_only=True):
         refused_share: 429s among the answers of the last minute; None without any answer.
         is_adaptive: whether a limit in force was found out rather than declared.
         down_s: seconds for which an outage has lasted; None while the endpoint is up.
+        held_by: what keeps calls waiting although fewer are in flight than may be:
+            requests_per_min, tokens_per_min or found_pace; None where nothing does.
         paused_s: model -> seconds until the end of its pause.
     """
 
@@ -41,20 +44,43 @@ class LanePulse(msgspec.Struct, frozen=True, kw_only=True):
     refused_share: float | None = None
     is_adaptive: bool = False
     down_s: float | None = None
+    held_by: str | None = None
     paused_s: dict[str, float] = {}
+
+
+class Straggler(msgspec.Struct, frozen=True, kw_only=True):
+    """An episode that has been open for long.
+
+    Attributes:
+        waits_for: whose hop is next: agent, user, environment or judge.
+        waited_s: for how long it has waited for that.
+        open_s: seconds since it was opened.
+    """
+
+    cell_id: int
+    cell: Cell
+    waits_for: str
+    waited_s: float
+    open_s: float
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a sweep at one moment.
 
     Attributes:
-        in_flight: episodes in progress.
+        already, played: cells that were finished before this process began, and by it.
+        solved: finished cells of the whole run with the reward of a solved task.
+        failed: cells this process left open for want of infrastructure.
+        open_episodes: episodes in progress.
+        max_open_episodes: how many there may be.
+        completions, cache_hits: answers of this process, and those among them from the cache.
         completions_per_s: over the last minute.
-        already: cells that were finished before this process began.
-        cost: micro-dollars of this process; None where any price is unknown.
+        cost: micro-dollars the whole run has paid; None where any price is unknown.
         known_cost: the part of it that is known.
-        eta_s: seconds to the end at the present pace; None before the first cell.
+        prompt_tokens, completion_tokens, elapsed_s: of this process.
+        eta_s: seconds to the end; None while nothing tells.
         lanes: how each endpoint is doing.
+        oldest: the episodes open longest, the oldest first.
         cap: micro-dollars the run may spend; None without a budget.
         charged: what counts against the cap, earlier sessions of the run included.
     """
@@ -64,7 +90,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     played: int
     solved: int
     failed: int
-    in_flight: int
+    open_episodes: int
     completions: int
     cache_hits: int
     completions_per_s: float
@@ -74,6 +100,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     completion_tokens: int
     elapsed_s: float
     eta_s: float | None
+    max_open_episodes: int | None = None
     lanes: tuple[LanePulse, ...] = ()
+    oldest: tuple[Straggler, ...] = ()
     cap: MicroUsd | None = None
     charged: MicroUsd = 0

@@ -7,6 +7,7 @@ episodes, and money spent on whole ones.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from tauasync.endpoint.completion import ChatRequest, Completion, ModelClient, O
 from tauasync.errors import TauasyncError
 from tauasync.scheduler.breaker import Breakers
 
+ENVIRONMENT = "environment"
 FINISHED_FIRST = -(2**40)
 """Added to the order of calls about finished conversations: below the number of any episode."""
 
@@ -30,12 +32,28 @@ class Ticket:
         called: whether it has made a call yet.
         reached: whether it has made one on its agent's lane.
         elsewhere: whether it is waiting for a call on another lane.
+        waits: whose hop is next (a role that is being asked, else the environment), and since
+            when, in seconds of the clock.
     """
 
-    __slots__ = ("_on_first_call", "called", "elsewhere", "lane", "order", "reached")
+    __slots__ = (
+        "_clock",
+        "_on_first_call",
+        "called",
+        "elsewhere",
+        "lane",
+        "order",
+        "reached",
+        "waits",
+    )
 
     def __init__(
-        self, *, order: int, lane: str = "", on_first_call: Callable[[], None] = lambda: None
+        self,
+        *,
+        order: int,
+        lane: str = "",
+        on_first_call: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.order = order
         self.lane = lane
@@ -43,9 +61,12 @@ class Ticket:
         self.reached = False
         self.elsewhere = False
         self._on_first_call = on_first_call
+        self._clock = clock
+        self.waits = (ENVIRONMENT, clock())
 
-    def calls(self, lane: str) -> None:
-        """A call on a lane begins."""
+    def calls(self, lane: str, role: str) -> None:
+        """A call on a lane begins, of who plays a role."""
+        self.waits = (role, self._clock())
         if lane == self.lane:
             self.reached = True
         else:
@@ -54,12 +75,18 @@ class Ticket:
             self.called = True
             self._on_first_call()
 
+    def answered(self) -> None:
+        """The call has ended, however."""
+        self.elsewhere = False
+        self.waits = (ENVIRONMENT, self._clock())
+
 
 class TicketClient:
     """A model as one episode asks it: in its order, and not once its breaker is open.
 
     Args:
         lane: the endpoint the model lives on.
+        role: whom it plays.
         first: whether its calls are about finished conversations.
     """
 
@@ -68,12 +95,14 @@ class TicketClient:
         client: ModelClient,
         *,
         lane: str,
+        role: str,
         ticket: Ticket,
         breakers: Breakers,
         first: bool = False,
     ) -> None:
         self._client = client
         self._lane = lane
+        self._role = role
         self._ticket = ticket
         self._breakers = breakers
         self._order = ticket.order + (FINISHED_FIRST if first else 0)
@@ -107,14 +136,14 @@ class TicketClient:
         del order
         name = self._client.name
         self._breakers.check(name)
-        self._ticket.calls(self._lane)
+        self._ticket.calls(self._lane, self._role)
         try:
             completion = await self._client.complete(request, origin, order=self._order)
         except TauasyncError as error:
             self._breakers.failed(name, error)
             raise
         finally:
-            self._ticket.elsewhere = False
+            self._ticket.answered()
         if not completion.from_cache:
             self._breakers.answered(name)
         return completion

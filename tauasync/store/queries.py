@@ -29,6 +29,10 @@ OPEN_CELLS = (
 OPEN_COUNT = (
     "SELECT count(*) FROM cell WHERE status IN ('pending', 'infra_failed', 'budget_stopped')"
 )
+OPEN_TASKS = (
+    "SELECT domain, task_id, agent, count(*) AS cells FROM cell"
+    " WHERE status IN ('pending', 'infra_failed', 'budget_stopped') GROUP BY 1, 2, 3"
+)
 OPEN_LINES = (
     "SELECT agent, user, mode = 'no-user' AS alone, count(*) AS cells FROM cell"
     " WHERE status IN ('pending', 'infra_failed', 'budget_stopped')"
@@ -131,6 +135,10 @@ UNPRICED = (
     "SELECT model, prompt_tokens, cached_tokens, cache_write_tokens, completion_tokens,"
     f" reasoning_tokens, estimated FROM completion WHERE cost_microusd IS NULL AND {_PAID_HERE}"
 )
+BILLS = (
+    "SELECT id, model, prompt_tokens, cached_tokens, cache_write_tokens, completion_tokens,"
+    " reasoning_tokens, estimated, cost_microusd FROM completion ORDER BY id"
+)
 ANSWER_LENGTHS = (
     "SELECT model, role, completion_tokens FROM completion WHERE NOT estimated"
     " ORDER BY id DESC LIMIT ?"
@@ -143,7 +151,18 @@ LAST_EVENT = "SELECT id, at, kind, cell_id, data FROM event WHERE kind = ? ORDER
 ERRORS = (
     "SELECT coalesce(json_extract(error, '$[0].kind'), '?') AS kind, outcome,"
     " count(*) AS episodes, max(id) AS id, cell_id, error FROM episode"
-    " WHERE error IS NOT NULL AND outcome <> 'finished' GROUP BY 1, 2 ORDER BY episodes DESC, kind"
+    # Whoever was told to stop has failed at nothing, whatever its exception says.
+    " WHERE error IS NOT NULL AND outcome NOT IN ('finished', 'interrupted', 'cancelled')"
+    " GROUP BY 1, 2 ORDER BY episodes DESC, kind"
+)
+INTERRUPTED_COUNT = (
+    "SELECT count(*) FROM cell JOIN episode ON episode.cell_id = cell.id"
+    " AND episode.attempt = cell.attempts WHERE cell.status = 'pending'"
+    " AND episode.outcome IN ('interrupted', 'cancelled')"
+)
+SOLVED_COUNT = (
+    "SELECT count(*) FROM verdict JOIN episode ON episode.id = verdict.episode_id"
+    " WHERE episode.outcome = 'finished' AND abs(verdict.reward - 1.0) <= ?"
 )
 EPISODE_USE = (
     f"SELECT cell.id, {_CELL}, episode.id AS episode_id, completion.role, count(*) AS calls,"

@@ -40,10 +40,12 @@ from tauasync.store.rows import (
 from tauasync.store.schema import RESERVATIONS_SINCE, SCHEMA_VERSION
 from tauasync.store.view_rows import (
     attempt_from,
+    bill_from,
     call_from,
     error_class_from,
     event_from,
     ledger_from,
+    open_task_from,
     planned_from,
     played_count_from,
     reservation_from,
@@ -55,6 +57,7 @@ from tauasync.store.view_rows import (
 )
 from tauasync.store.views import (
     Attempt,
+    Bill,
     CallRow,
     Ended,
     ErrorClass,
@@ -63,6 +66,7 @@ from tauasync.store.views import (
     OpenCell,
     OpenLine,
     OpenReservation,
+    OpenTask,
     PlannedCell,
     PlayedCount,
     Pulse,
@@ -169,6 +173,10 @@ class RunReader:
     def open_lines(self) -> list[OpenLine]:
         """The open cells counted by who plays them, in order of play."""
         return list(self._made("cell of agent", _line_from, queries.OPEN_LINES))
+
+    def open_tasks(self) -> Iterator[OpenTask]:
+        """The open cells counted by task and agent."""
+        return self._made("cells of", open_task_from, queries.OPEN_TASKS)
 
     def next_open(self, line: OpenLine, *, after: int, limit: int) -> list[OpenCell]:
         """The next open cells of a line in order of play, behind a position."""
@@ -314,6 +322,10 @@ class RunReader:
         """Model and usage of each paid completion without a known price."""
         return self._made("completion of", unpriced_from, queries.UNPRICED)
 
+    def bills(self) -> Iterator[Bill]:
+        """What each completion used and costs."""
+        return self._made("completion", bill_from, queries.BILLS)
+
     def answer_lengths(self, last: int) -> dict[tuple[str, str], list[int]]:
         """(model, role) -> tokens of its latest answers, the oldest first.
 
@@ -336,6 +348,18 @@ class RunReader:
             with self._decoding("episode", row["id"]):
                 classes.append(error_class_from(row))
         return classes
+
+    def interrupted_count(self) -> int:
+        """Cells whose last attempt the end of a session cut short, and that wait to go on."""
+        return int(self._one(queries.INTERRUPTED_COUNT)[0])
+
+    def solved_count(self, *, tolerance: float) -> int:
+        """Played cells with the reward of a solved task.
+
+        Args:
+            tolerance: how far from 1 that may be.
+        """
+        return int(next(self._rows(queries.SOLVED_COUNT, (tolerance,)))[0])
 
     def events(self, last: int) -> list[EventRow]:
         """The latest events, oldest first."""

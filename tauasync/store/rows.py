@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TypeAlias, TypeVar
 
@@ -94,16 +94,22 @@ CONFIGURE = "UPDATE run SET config = ?, fingerprint = ?"
 PUT_PULSE = (
     "INSERT OR REPLACE INTO pulse (at, endpoint, in_flight, max_in_flight, waiting,"
     " requests_per_min, tokens_per_min, requests_last_min, tokens_last_min, answered, refused,"
-    " answers_per_s, tokens_per_s, refused_share, is_adaptive, down_s, paused_s)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " answers_per_s, tokens_per_s, refused_share, is_adaptive, down_s, held_by, paused_s)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 PUT_PROGRESS = (
-    "INSERT OR REPLACE INTO progress (id, at, planned, already, played, solved, failed, in_flight,"
-    " completions, cache_hits, completions_per_s, cost, known_cost, prompt_tokens,"
-    " completion_tokens, elapsed_s, eta_s, cap, charged)"
-    " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT OR REPLACE INTO progress (id, at, planned, already, played, solved, failed,"
+    " open_episodes, completions, cache_hits, completions_per_s, cost, known_cost, prompt_tokens,"
+    " completion_tokens, elapsed_s, eta_s, max_open_episodes, cap, charged)"
+    " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 MARK_SIMULATED = "UPDATE run SET simulated = 1"
+RECOST = (
+    "UPDATE completion SET cost_microusd = json_extract(new.value, '$[1]')"
+    " FROM json_each(?) AS new WHERE completion.id = json_extract(new.value, '$[0]')"
+)
+"""Of many at once, from a JSON array of [id, cost]."""
+REPRICE = "UPDATE run SET prices = ?, config = ?"
 REGRADE = "UPDATE run SET grading_version = ?"
 INTERRUPT_EPISODES = (
     "UPDATE episode SET outcome = 'interrupted' WHERE outcome = 'running' AND outcome <> 'finished'"
@@ -324,16 +330,27 @@ def pulse_from(row: sqlite3.Row) -> LanePulse:
 def progress_row(snapshot: Snapshot, at: float) -> Row:
     """The row of `progress`, for `PUT_PROGRESS`."""
     values = structs.asdict(snapshot)
-    del values["lanes"]
+    del values["lanes"], values["oldest"]
     return (at, *map(_number, values.values()))
 
 
 @checked
 def progress_from(row: sqlite3.Row) -> Snapshot:
-    """What `progress_row` wrote; its lanes are rows of their own."""
+    """What `progress_row` wrote; its lanes and its oldest episodes are rows of other tables."""
     values = dict(row)
     del values["id"], values["at"]
     return Snapshot(**values)
+
+
+def costs_row(costs: Sequence[tuple[int, int | None]]) -> Row:
+    """The parameter of `RECOST`."""
+    kept = [(number, None if cost is None else stored_integer(cost)) for number, cost in costs]
+    return (_json([list(one) for one in kept]),)
+
+
+def prices_row(prices: Json, config: str) -> Row:
+    """The parameters of `REPRICE`."""
+    return (_json(prices), clean_text(config))
 
 
 def _json(value: Json) -> str:

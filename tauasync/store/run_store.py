@@ -39,10 +39,13 @@ from tauasync.store.upkeep import (
 )
 from tauasync.store.views import Ended, OpenCell, OpenLine
 from tauasync.store.writer import Append, Statement, Writer, writing
-from tauasync.types import Transcript, TranscriptItem
+from tauasync.types import MicroUsd, Transcript, TranscriptItem
 
 MIN_FREE_BYTES = 16 * 2**20
 """Below this much room on the disk no episode is begun, so that those in progress can finish."""
+
+COSTS_AT_ONCE = 10_000
+"""Costs replaced by one statement."""
 
 T = TypeVar("T")
 
@@ -230,9 +233,16 @@ class RunStore:
         await self._writer.append(Append(rows.PUT_PULSE, lanes))
         await self._writer.append(Append(rows.PUT_PROGRESS, (rows.progress_row(snapshot, now),)))
 
-    async def configure(self, config: str, fingerprint: str) -> None:
-        """Replace the configuration by the one a resume goes on with, and record that it did."""
-        row = rows.event_row("config_changed", {"fingerprint": fingerprint}, None, self._clock())
+    async def configure(
+        self, config: str, fingerprint: str, *, changes: Mapping[str, Json]
+    ) -> None:
+        """Replace the configuration by the one a resume goes on with, and record that it did.
+
+        Args:
+            changes: key -> what it "was" and "is".
+        """
+        data = {"fingerprint": fingerprint, "changes": dict(changes)}
+        row = rows.event_row("config_changed", data, None, self._clock())
         await self._writer.change(
             (
                 Statement(rows.CONFIGURE, (clean_text(config), fingerprint)),
@@ -250,6 +260,33 @@ class RunStore:
         await self._writer.change(
             (Statement(rows.MARK_SIMULATED, ()), Statement(rows.INSERT_EVENT, row))
         )
+
+    async def recost(
+        self,
+        costs: Sequence[tuple[int, MicroUsd | None]],
+        *,
+        prices: Mapping[str, Json],
+        config: str,
+        facts: Mapping[str, Json],
+    ) -> None:
+        """Replace costs and the prices behind them, in one transaction, and record that it did.
+
+        Args:
+            costs: (completion, micro-dollars or None where unknown) of those that change.
+            prices: the price table now.
+            config: the configuration with the prices it gives.
+            facts: for the record.
+        """
+        parts = [costs[at : at + COSTS_AT_ONCE] for at in range(0, len(costs), COSTS_AT_ONCE)]
+        row = rows.event_row("recosted", dict(facts), None, self._clock())
+        await self._writer.change(
+            (
+                *(Statement(rows.RECOST, rows.costs_row(part)) for part in parts),
+                Statement(rows.REPRICE, rows.prices_row(dict(prices), config)),
+                Statement(rows.INSERT_EVENT, row),
+            )
+        )
+        self.manifest = structs.replace(self.manifest, config=config, prices=dict(prices))
 
     async def regrade(self, grading_version: int) -> None:
         """Note that all verdicts are now those of another version of the evaluator."""

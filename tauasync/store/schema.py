@@ -204,6 +204,7 @@ CREATE TABLE pulse (
   refused_share REAL, -- 429s among the answers of the last minute, in [0, 1]; NULL without any
   is_adaptive INTEGER NOT NULL, -- 1 where a limit in force was found out, not declared
   down_s REAL, -- seconds for which an outage had lasted; NULL while the endpoint was up
+  held_by TEXT, -- the limit that calls waited for with room in flight; NULL where there was none
   paused_s TEXT NOT NULL -- JSON object: model -> seconds until the end of its pause
 );
 
@@ -214,18 +215,19 @@ CREATE TABLE progress (
   planned INTEGER NOT NULL, -- cells of the grid
   already INTEGER NOT NULL, -- cells that were played before this session
   played INTEGER NOT NULL, -- cells played by this session
-  solved INTEGER NOT NULL, -- of these, those with reward 1
+  solved INTEGER NOT NULL, -- played cells of the whole run with reward 1
   failed INTEGER NOT NULL, -- cells this session left open for want of infrastructure
-  in_flight INTEGER NOT NULL, -- episodes in progress
+  open_episodes INTEGER NOT NULL, -- episodes in progress
   completions INTEGER NOT NULL, -- answers of this session, from models and from the cache
   cache_hits INTEGER NOT NULL, -- the part of completions that came from the response cache
   completions_per_s REAL NOT NULL, -- over the last minute
-  cost INTEGER, -- cost of this session, millionths of a US dollar; NULL where a price is unknown
+  cost INTEGER, -- paid by the whole run, millionths of a US dollar; NULL where a price is unknown
   known_cost INTEGER NOT NULL, -- the part of it with known prices, millionths of a US dollar
   prompt_tokens INTEGER NOT NULL, -- input tokens of this session
   completion_tokens INTEGER NOT NULL, -- output tokens of this session
   elapsed_s REAL NOT NULL, -- seconds since this session began
-  eta_s REAL, -- seconds to the end at the pace so far; NULL before the first cell
+  eta_s REAL, -- seconds to the end; NULL while nothing tells
+  max_open_episodes INTEGER, -- how many episodes might be open; NULL where none were to be played
   cap INTEGER, -- the budget, millionths of a US dollar; NULL without one
   charged INTEGER NOT NULL -- what counted against it, millionths of a US dollar
 );

@@ -27,17 +27,19 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         id: by which the answer, an event of the run, is found.
         owner: the process it is for.
-        endpoint: whose limits change.
+        endpoint: whose limits change; None where only that on open episodes does.
         max_in_flight: requests on the wire at once, at least 1.
         requests_per_min, tokens_per_min: at least 0; 0 takes the limit away.
+        open_episodes: open at once, at least 0; 0 takes the limit away.
     """
 
     id: str
     owner: Owner
-    endpoint: str
+    endpoint: str | None = None
     max_in_flight: int | None = None
     requests_per_min: float | None = None
     tokens_per_min: float | None = None
+    open_episodes: int | None = None
 
 
 def new_id() -> str:

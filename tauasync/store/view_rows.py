@@ -13,11 +13,13 @@ from tauasync.store.rows import cell_from, checked
 from tauasync.store.views import (
     ActionResult,
     Attempt,
+    Bill,
     CallRow,
     ErrorClass,
     EventRow,
     LedgerRow,
     OpenReservation,
+    OpenTask,
     PlannedCell,
     Played,
     PlayedCount,
@@ -124,6 +126,12 @@ def played_count_from(row: sqlite3.Row) -> PlayedCount:
 
 
 @checked
+def open_task_from(row: sqlite3.Row) -> OpenTask:
+    """A row of `queries.OPEN_TASKS`."""
+    return OpenTask(**{name: row[name] for name in OpenTask.__struct_fields__})
+
+
+@checked
 def reservation_from(row: sqlite3.Row) -> OpenReservation:
     """A row of `queries.OPEN_RESERVATIONS`."""
     return OpenReservation(
@@ -133,6 +141,14 @@ def reservation_from(row: sqlite3.Row) -> OpenReservation:
         micro_usd=row["microusd"],
         tokens=row["tokens"],
         recorded=bool(row["recorded"]),
+    )
+
+
+@checked
+def bill_from(row: sqlite3.Row) -> Bill:
+    """A row of `queries.BILLS`."""
+    return Bill(
+        completion_id=row["id"], model=row["model"], usage=_usage(row), cost=row["cost_microusd"]
     )
 
 

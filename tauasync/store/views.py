@@ -41,6 +41,15 @@ class OpenLine(NamedTuple):
     cells: int
 
 
+class OpenTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Open cells of one task and one agent."""
+
+    domain: str
+    task_id: str
+    agent: str
+    cells: int
+
+
 class OpenCell(NamedTuple):
     """A cell that is neither played nor running; position is its place in the order of play."""
 
@@ -277,6 +286,15 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     def total_tokens(self) -> int:
         """All of it, tokens."""
         return self.paid_tokens + self.charged_tokens + self.open_tokens
+
+
+class Bill(msgspec.Struct, frozen=True, kw_only=True):
+    """What a completion used, of the model asked by its name in the configuration, and costs."""
+
+    completion_id: int
+    model: str
+    usage: Usage
+    cost: MicroUsd | None
 
 
 class PlayedCount(msgspec.Struct, frozen=True, kw_only=True):

@@ -153,6 +153,31 @@ def test_a_gap_that_the_tasks_bear_out_is_told_to_be_one() -> None:
     assert one.low > 0.2
 
 
+def test_a_comparison_with_cells_missing_says_so_and_one_of_nothing_judges_nothing() -> None:
+    """Report 158: what is not there is no noise."""
+
+    def both(mine: list[Result], theirs: list[Result]) -> Any:
+        names = ("a", "b", "c")
+        one = cells(dict(zip(names, ([x] for x in mine), strict=True)))
+        other = [
+            msgspec.structs.replace(it, cell=msgspec.structs.replace(it.cell, agent="beta"))
+            for it in cells(dict(zip(names, ([x] for x in theirs), strict=True)))
+        ]
+        return report([*one, *other])
+
+    apart = both([1.0, "pending", "pending"], ["pending", 0.0, "pending"])
+    (one,) = apart.comparisons
+    assert (one.tasks, one.within_noise, one.complete) == (0, None, False)
+    text = shown(report_view(apart))
+    assert "nothing to compare" in text
+    assert "within noise" not in text
+    partly = both([1.0, 1.0, "pending"], [1.0, 0.0, 0.0])
+    text = shown(report_view(partly))
+    assert "Agents on the same tasks   INCOMPLETE" in text
+    assert "alpha – beta *" in text
+    assert "INCOMPLETE" not in shown(report_view(both([1.0, 1.0, 0.0], [1.0, 0.0, 0.0])))
+
+
 def test_agents_are_compared_on_the_same_tasks_in_the_same_setting_only() -> None:
     """Reports 158 and 23: neither other users nor tasks of one agent alone take part."""
     here = cells({"a": [1.0], "b": [1.0], "c": ["pending"]})

@@ -15,7 +15,7 @@ from tauasync.cli.tune import tune_run
 from tauasync.cli.watch import watch_run
 from tauasync.config.schema import RunConfig
 from tauasync.errors import ConfigError, RunFileError
-from tauasync.report.live import Live, live_of
+from tauasync.report.live import Live, live_lines, live_of
 from tauasync.report.status import Status, status_of
 from tauasync.store import tuning
 from tauasync.store.lock import Owner
@@ -64,6 +64,7 @@ async def test_the_pace_is_seen_and_changed_while_a_run_plays(
             max_in_flight=4,
             requests_per_min=None,
             tokens_per_min=900_000,
+            open_episodes=6,
         )
 
     async with anyio.create_task_group() as group:
@@ -83,16 +84,49 @@ async def test_the_pace_is_seen_and_changed_while_a_run_plays(
         told = capsys.readouterr().out
         assert "max_in_flight 16 -> 4" in told
         assert "tokens_per_min no limit -> 900,000" in told
+        assert "the run: open_episodes no limit -> 6" in told
         await until(path, lambda live, _: live.snapshot.lanes[0].in_flight <= 4)
         for _ in range(20):
             lane = look(path)[0].snapshot.lanes[0]
             assert (lane.max_in_flight, lane.tokens_per_min) == (4, 900_000)
             assert lane.in_flight <= 4
             await anyio.sleep(0.05)
+        live, _ = look(path)
+        assert live.snapshot.max_open_episodes == 6
+        assert "of at most 6" in next(iter(live_lines(live)))
         group.cancel_scope.cancel()
     with RunReader(path) as reader:
         tuned = [event.data for event in reader.events(100) if event.kind == "tuned"]
     assert [one["limits"]["max_in_flight"] for one in tuned] == [{"was": 16, "is": 4}]
+    assert [one["limits"]["open_episodes"] for one in tuned] == [{"was": None, "is": 6}]
+
+
+async def test_open_episodes_are_tuned_without_naming_an_endpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.sqlite"
+
+    def ask(open_episodes: int) -> int:
+        return tune_run(
+            path,
+            endpoint=None,
+            max_in_flight=None,
+            requests_per_min=None,
+            tokens_per_min=None,
+            open_episodes=open_episodes,
+        )
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(swept, slow(tmp_path, trials=50), path)
+        await until(path, lambda live, _: live.snapshot.open_episodes > 3)
+        assert await to_thread.run_sync(ask, 3) == 0
+        await until(path, lambda live, _: live.snapshot.open_episodes <= 3)
+        assert await to_thread.run_sync(ask, 0) == 0
+        await until(path, lambda live, _: live.snapshot.open_episodes > 3)
+        group.cancel_scope.cancel()
+    told = capsys.readouterr().out
+    assert "open_episodes no limit -> 3" in told
+    assert "open_episodes 3 -> no limit" in told
 
 
 async def test_a_request_for_a_process_that_is_gone_is_for_nobody(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tauasync.report.interval import clopper_pearson, incomplete_beta
+from tauasync.report.interval import clopper_pearson, effective_trials, incomplete_beta
 from tauasync.report.passk import mean_pass_hat_k, pass_hat_k, pass_hat_ks
 
 
@@ -77,6 +77,16 @@ def test_the_interval_holds_the_proportion_and_shrinks_with_trials(
     assert wider_low <= low <= high <= wider_high
     more_low, more_high = clopper_pearson(4 * successes, 4 * trials)
     assert more_high - more_low < high - low
+
+
+@given(st.lists(st.integers(1, 8), min_size=1, max_size=40))
+def test_uneven_trials_tell_no_more_than_as_many_even_ones(trials: list[int]) -> None:
+    effective = effective_trials(trials)
+    assert len(trials) <= effective * (1 + 1e-12)
+    assert effective <= sum(trials) * (1 + 1e-12)
+    assert (effective == sum(trials)) == (len(set(trials)) == 1)
+    with pytest.raises(ValueError, match="no tasks"):
+        effective_trials([])
 
 
 def test_without_trials_nothing_is_known() -> None:

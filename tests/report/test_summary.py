@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import isclose
 from pathlib import Path
 
@@ -48,6 +49,36 @@ def test_partial_rewards_never_add_up_to_a_success() -> None:
 @pytest.mark.parametrize(("reward", "solved"), [(1.0000005, 1), (0.9999999, 1), (0.999998, 0)])
 def test_success_is_a_reward_of_one_within_a_millionth(reward: float, solved: int) -> None:
     assert group(cells({"a": [reward]})).successes == solved
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
+def test_the_interval_stands_around_the_estimate_it_stands_beside(
+    outcomes: list[tuple[int, int]],
+) -> None:
+    """Whatever cells are missing: a task with one scored trial weighs as much as one with four."""
+    results: dict[str, Sequence[Result]] = {
+        f"t{n}": [1.0] * solved + [0.0] * failed + ["pending"]
+        for n, (solved, failed) in enumerate(outcomes)
+    }
+    found = group(cells(results))
+    interval = found.pass_hat_1_interval
+    if not found.scored:
+        assert interval is None
+        return
+    assert interval is not None
+    assert interval.estimate == found.pass_hat_k[1]
+    assert interval.low <= interval.estimate <= interval.high
+    assert interval.episodes == found.scored
+
+
+def test_an_uneven_run_is_not_judged_by_its_pooled_share() -> None:
+    """One task with many solved trials does not move the interval of a mean over tasks."""
+    found = group(cells({"a": [1.0] * 40, **{f"t{n}": [0.0] for n in range(9)}}))
+    interval = found.pass_hat_1_interval
+    assert interval is not None
+    assert found.pass_hat_k[1] == pytest.approx(0.1)
+    assert interval.high < 40 / 49 < 1
+    assert interval.effective_episodes < 12
 
 
 def test_a_pending_judge_is_missing_not_zero() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,9 +13,10 @@ from rich.console import Console, RenderableType
 
 from tauasync.errors import ConfigError
 from tauasync.evaluator.verdict import AssertionCheck, CommunicateCheck, JudgedAssertion
+from tauasync.report.live import live_lines, live_of
 from tauasync.report.render import report_view
 from tauasync.report.selector import select_cell
-from tauasync.report.status import status_of, status_view
+from tauasync.report.status import facts_of, status_of, status_view
 from tauasync.report.summary import summarise
 from tauasync.report.transcript import transcript_view
 from tauasync.store.reader import RunReader
@@ -54,6 +56,25 @@ def test_no_number_is_cut_off_on_any_usual_terminal(width: int) -> None:
     for heading in ("pass^1", "pass^4", "reward"):
         assert heading in text
     assert "…" not in text
+
+
+def test_a_report_of_nothing_is_short_and_has_no_empty_tables() -> None:
+    planned = [
+        msgspec.structs.replace(one, cell=msgspec.structs.replace(one.cell, agent=agent))
+        for agent in ("alpha", "beta", "gamma")
+        for one in cells({"a": ["infra_failed", "pending"], "b": ["pending", "pending"]})
+    ]
+    text = shown(report_view(report(planned)))
+    assert len(text.splitlines()) < 10
+    assert "–" not in text
+    assert text.count("4 planned: pending 3, infrastructure failed 1") == 3
+
+
+def test_the_cached_share_of_the_prompt_is_told_for_each_role() -> None:
+    usage = [usage_row(), usage_row(role="user")]
+    text = shown(report_view(report(cells({"a": [1.0]}), usage)))
+    rows = [line.split() for line in text.splitlines() if "100" in line]
+    assert [(row[0], row[5]) for row in rows] == [("agent", "0.250"), ("user", "0.250")]
 
 
 def test_a_dry_run_says_so_in_every_view() -> None:
@@ -112,6 +133,56 @@ async def test_the_status_lists_stragglers_with_their_age_and_what_they_wait_for
     text = shown(status_view(status))
     assert "2 h" in text
     assert max(map(len, text.splitlines())) <= WIDTH
+
+
+async def test_of_many_running_the_oldest_are_listed_and_the_rest_counted(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    async with RunStore.create(path, manifest(), grid([f"task-{n:03}" for n in range(64)])) as it:
+        for cell_id in range(1, 65):
+            await it.begin_episode(cell_id, seed=1)
+        with RunReader(path) as reader:
+            status, live = status_of(reader, now=1e9), live_of(reader, now=1e9)
+    assert len(status.running) == 64
+    text = shown(status_view(status))
+    assert "Open longest, 10 of 64" in text
+    assert "and 54 more" in text
+    assert text.count("task-") == 10
+    assert len(text.splitlines()) < 40
+    assert [one.cell_id for one in live.snapshot.oldest] == [1, 2, 3, 4, 5]
+    assert sum("waits for user" in text for text in live_lines(live)) == 5
+
+
+async def test_an_interruption_is_no_failure(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    error = ErrorRecord(kind="RunStopping", message="interrupted")
+    async with RunStore.create(path, manifest(), grid(["a", "b", "c", "d"])) as store:
+        for cell_id, outcome in ((1, Outcome.INTERRUPTED), (2, Outcome.CANCELLED)):
+            episode_id = await store.begin_episode(cell_id, seed=1)
+            await store.end_episode(
+                EpisodeEnd(episode_id=episode_id, outcome=outcome, errors=(error,))
+            )
+        await store.begin_episode(3, seed=1)
+    with RunReader(path) as reader:
+        status = status_of(reader, now=1e9)
+    assert status.errors == ()
+    assert status.interrupted == 3
+    text = shown(status_view(status))
+    assert "3 of the pending cells were interrupted" in text
+    assert "Failures" not in text
+    assert "RunStopping" not in text
+
+
+async def test_a_changed_configuration_is_told_key_by_key(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    async with RunStore.create(path, manifest(), grid()) as store:
+        changes: dict[str, Any] = {
+            "budget.usd": {"was": None, "is": 5.0},
+            "limits.open_episodes": {"was": 256, "is": 8},
+        }
+        await store.configure("{}", "e" * 64, changes=changes)
+        with RunReader(path) as reader:
+            (event,) = [one for one in reader.events(9) if one.kind == "config_changed"]
+    assert facts_of(event) == "budget.usd: none -> 5.0, limits.open_episodes: 256 -> 8"
 
 
 async def test_the_status_names_what_runs_and_what_failed(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tauasync.errors import AuthenticationFailed
 from tauasync.scheduler.breaker import Breakers
+from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.types import Mode
 from tests.endpoint.virtual import run_virtual
@@ -141,6 +142,33 @@ def test_the_ceiling_holds_and_everything_is_played(ceiling: int) -> None:
 
     run_virtual(main())
     assert most == ceiling
+
+
+def test_the_ceiling_holds_from_when_it_is_changed() -> None:
+    """Lowered, it ends no episode and opens none until there are fewer."""
+    world, ceiling = two_lanes(), Ceiling(12)
+
+    async def main() -> None:
+        queue = queue_of(world, grid([FAST, SLOW], 200), ceiling=ceiling)
+        async with anyio.create_task_group() as group:
+            group.start_soon(queue.run)
+            await anyio.sleep(30)
+            assert queue.open == 12
+            ceiling.set(4)
+            assert queue.open == 12
+            begun = len(world.opened)
+            while queue.open > 4:
+                assert len(world.opened) == begun
+                await anyio.sleep(0.1)
+            for _ in range(50):
+                await anyio.sleep(0.1)
+                assert queue.open <= 4
+            ceiling.set(None)
+            await anyio.sleep(30)
+            assert queue.open > 12
+            group.cancel_scope.cancel()
+
+    run_virtual(main())
 
 
 def test_running_conversations_go_before_new_ones() -> None:

@@ -11,6 +11,7 @@ import anyio.lowlevel
 
 from tauasync.grid.cell import Cell
 from tauasync.scheduler.breaker import Breakers
+from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl
 from tauasync.scheduler.lane import Lane, LaneLimits
 from tauasync.scheduler.queue import Line, Queue
@@ -62,7 +63,7 @@ class World:
 
     async def ask(self, model: str, ticket: Ticket) -> None:
         """One call."""
-        ticket.calls(self.lane_of[model])
+        ticket.calls(self.lane_of[model], model)
         try:
             with await self.lanes[self.lane_of[model]].acquire(model, 1, ticket.order):
                 self.calls[model] = self.calls.get(model, 0) + 1
@@ -136,7 +137,7 @@ def queue_of(
     *,
     control: RunControl | None = None,
     breakers: Breakers | None = None,
-    ceiling: int = 4096,
+    ceiling: int | Ceiling = 4096,
     needs: Callable[[Cell], Sequence[str]] = lambda _: (),
 ) -> Queue[Queued]:
     """A queue over cells."""
@@ -153,7 +154,7 @@ def queue_of(
         closed=breakers or Breakers(world.lane_of.__getitem__),
         control=control or RunControl(),
         needs=needs,
-        ceiling=ceiling,
+        ceiling=Ceiling(ceiling) if isinstance(ceiling, int) else ceiling,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from tauasync.report.live import ending, live_of
-from tauasync.scheduler.progress import Progress
+from tauasync.scheduler.progress import Before, Progress
 from tauasync.scheduler.snapshot import LanePulse, Snapshot
 from tauasync.store import tuning
 from tauasync.store.lock import Owner
@@ -35,12 +35,13 @@ LANE = LanePulse(
     answers_per_s=1.5,
     tokens_per_s=900.0,
     refused_share=0.07,
+    held_by="requests_per_min",
     paused_s={"alpha": 12.5},
 )
 
 
 def snapshot(**changes: object) -> Snapshot:
-    counters = Progress(planned=2, already=0).snapshot()
+    counters = Progress(Before(planned=2, left={})).snapshot()
     return structs.replace(counters, lanes=(LANE,), cap=5_000_000, charged=10, **changes)
 
 

@@ -339,7 +339,9 @@ async def test_a_grid_can_grow_and_repeats_nothing(path: Path) -> None:
 
 async def test_a_resume_may_change_the_configuration_and_it_is_recorded(path: Path) -> None:
     async with RunStore.create(path, manifest(), grid()) as store:
-        await store.configure('{"run":{"name":"new"}}', "e" * 64)
+        await store.configure(
+            '{"run":{"name":"new"}}', "e" * 64, changes={"run.name": {"was": "old", "is": "new"}}
+        )
         assert store.manifest.fingerprint == "e" * 64
     async with RunStore.open(path) as store:
         assert store.manifest.config == '{"run":{"name":"new"}}'
