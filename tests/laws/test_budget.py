@@ -203,6 +203,7 @@ async def test_the_first_run_of_a_file_without_reservations_keeps_its_charges(
     with sqlite3.connect(run) as connection:
         connection.executescript(
             "DROP TRIGGER completion_takes_the_place_of_its_reservation; DROP TABLE reservation;"
+            "DROP TABLE pulse; DROP TABLE progress;"
             "INSERT INTO event (at, kind, data) VALUES"
             """ (1.0, 'sweep_ended', '{"charged_at_bound_microusd": 4321}');"""
             "PRAGMA user_version = 1;"
