@@ -104,6 +104,7 @@ async def test_the_pace_is_seen_and_changed_while_a_run_plays(
 async def test_open_episodes_are_tuned_without_naming_an_endpoint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Report 151."""
     path = tmp_path / "run.sqlite"
 
     def ask(open_episodes: int) -> int:
