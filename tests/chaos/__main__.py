@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     quick = " --quick" if options.quick else ""
     print(f"seed {seed}: `python -m tests.chaos --seed {seed}{quick}` plays this again", flush=True)
     started = time.monotonic()
-    bench = Bench(folder=folder, seed=seed, size=QUICK if options.quick else Size())
+    size = QUICK if options.quick else Size()
+    bench = Bench(folder=folder, seed=seed, size=size, patience=options.patience)
     rows = play_all(bench, chosen, jobs=options.jobs)
     print()
     print("\n".join(lines(rows)))
@@ -94,6 +95,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a few scenarios, small sweeps")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="e.g. 'kill*'")
     parser.add_argument("--jobs", type=int, default=JOBS, help="scenarios at the same time")
+    parser.add_argument(
+        "--patience", type=float, default=1.0, help="factor to all times, for a busy machine"
+    )
     parser.add_argument("--folder", help="where to play, and to leave everything; a new one")
     return parser
 

@@ -33,7 +33,7 @@ def marked_key(room: Room) -> list[Check]:
         sweep = room.sweep(server, tasks=1, environ=environ)
         write_toml(sweep.config, _config(server.url, sweep.cache, room.bench.seed))
         child = sweep.start()
-        until(lambda: bool(server.stats()["faulted"]) or child.poll() is not None, 60.0)
+        until(lambda: bool(server.stats()["faulted"]) or child.poll() is not None, room.patient_s)
         found = sweep.ends(child, 5, seconds=SOON_S)
         found += sweep.says_once(child, "expired", KEY_ENV)
         stack.close()

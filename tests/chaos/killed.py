@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 
 from tests.chaos.bench import SOON_S, Room, Sweep
 from tests.chaos.checks import Check, Law, check
-from tests.chaos.processes import Child, Server, until
+from tests.chaos.processes import PATIENCE_S, Child, Server, until
+from tests.chaos.purse import Purse
 from tests.chaos.reports import kept_answers
-from tests.chaos.settings import IN_FLIGHT
+from tests.chaos.settings import IN_FLIGHT, Fault
 
 LATENCY_S = 0.05
+
+CAP_STEPS = 4
+SIGINT_EVERY = 6
+
+MILD: tuple[Fault, ...] = (
+    {"what": "status", "status": 503, "probability": 0.02},
+    {"what": "reset-in-body", "probability": 0.02},
+)
+"""Beside kills: a killed attempt, a retry and a broken connection may coincide."""
 
 
 def kill_once(
@@ -21,55 +32,74 @@ def kill_once(
 
     An answer is lost where the endpoint had handed it over and the cache does not have it.
     """
-    until(lambda: server.count("answered") >= target or child.poll() is not None, 60.0)
+    patient_s = PATIENCE_S * sweep.patience
+    until(lambda: server.count("answered") >= target or child.poll() is not None, patient_s)
     child.send(number)
-    child.wait()
+    child.wait(patient_s)
     return int(server.quiet()["answered"]) - kept_answers(sweep.cache)
 
 
 def kills(room: Room) -> list[Check]:
-    """SIGKILL at random instants: in the start, in the middle of episodes, near the end."""
-    # Mild faults beside: a killed attempt, a retry and a broken connection may coincide.
-    faults = [
-        {"what": "status", "status": 503, "probability": 0.02},
-        {"what": "reset-in-body", "probability": 0.02},
-    ]
-    size = room.size
-    whole = room.bench.whole(size.tasks, size.kill_trials)
-    lost = sent = early = 0
-    most = 0
-    with room.serve(*faults, latency_s=LATENCY_S) as server:
-        sweep = room.sweep(server, trials=size.kill_trials)
-        while sent < size.kills:
+    """SIGKILL at random instants of one sweep under a cap that is reached and raised on the way."""
+    return _killed(room, room.size.kills, trials=room.size.kill_trials, steps=CAP_STEPS)
+
+
+def uncapped_kills(room: Room) -> list[Check]:
+    """The same without a cap: no reservation is written, and still nothing is paid twice."""
+    return _killed(room, room.size.uncapped_kills, trials=2, steps=0)
+
+
+def _killed(room: Room, kills: int, *, trials: int, steps: int) -> list[Check]:
+    """Kill one sweep in the start, in the middle of episodes, and near the end.
+
+    Args:
+        steps: into how many caps the cost of the undisturbed run is divided; 0 for no cap.
+    """
+    whole = room.bench.whole(room.size.tasks, trials)
+    lost = sent = early = most = 0
+    purse = Purse(step=math.ceil(whole.bill / steps) if steps else None)
+    with room.serve(*MILD, latency_s=LATENCY_S) as server:
+        sweep = room.sweep(server, trials=trials)
+        while sent < kills:
             before = server.count("answered")
-            share = (whole.answers - before) / (size.kills - sent + 2)
-            child = sweep.start()
+            share = (whole.answers - before) / (kills - sent + 2)
+            child = sweep.start(*purse.flags)
             if room.rng.random() < 0.1:
                 time.sleep(room.rng.uniform(0.0, 1.5))
                 target = 0
             else:
                 target = before + max(1, round(share * room.rng.uniform(0.3, 1.5)))
             gone = kill_once(sweep, server, child, target, signal.SIGKILL)
+            purse.look(sweep, server.quiet())
+            if purse.refilled(sweep, child):
+                continue
             if child.process.returncode != -signal.SIGKILL:
                 break
             sent += 1
             early += server.count("answered") == before
             lost += gone
             most = max(most, gone)
-        found = sweep.ends(sweep.start(), 0)
-        counted = server.quiet()
+        while True:
+            last = sweep.start(*purse.flags)
+            last.wait(room.patient_s)
+            counted = server.quiet()
+            purse.look(sweep, counted)
+            if not purse.refilled(sweep, last):
+                break
+        found = sweep.ends(last, 0)
     told = (
         f"{sent} kills ({early} before the first answer of their session); {lost} answers were on "
         f"the wire, {counted['replayed']} were asked for again under the same idempotency key, "
-        f"0 that had arrived; the bound is {sent * IN_FLIGHT}"
+        f"{counted['repeated']} that had arrived; the bound is {sent * IN_FLIGHT}"
     )
     return [
         *found,
         Check(law=Law.PAID_ONCE, held=True, told=told, note=True),
+        *purse.checks(),
         *sweep.is_whole(),
         *sweep.paid_once(counted, lost=lost),
         check(Law.PAID_ONCE, most <= IN_FLIGHT, f"one kill lost {most} answers"),
-        check(Law.EXIT, sent == size.kills, f"only {sent} of {size.kills} kills hit the sweep"),
+        check(Law.EXIT, sent == kills, f"only {sent} of {kills} kills hit the sweep"),
     ]
 
 
@@ -77,15 +107,15 @@ def stops(room: Room) -> list[Check]:
     """SIGTERM and SIGINT at random instants: what is in flight is taken, nothing is asked twice."""
     codes = {signal.SIGTERM: (143, -signal.SIGTERM), signal.SIGINT: (130, -signal.SIGINT)}
     found: list[Check] = []
-    size = room.size
-    whole = room.bench.whole(size.tasks, 2)
+    number_of_stops, trials = room.size.stops, max(2, room.size.stops // 4)
+    whole = room.bench.whole(room.size.tasks, trials)
     lost = 0
     with room.serve(latency_s=LATENCY_S) as server:
-        sweep = room.sweep(server, trials=2)
-        for index in range(size.terms):
-            number = signal.SIGTERM if index % 2 else signal.SIGINT
+        sweep = room.sweep(server, trials=trials)
+        for index in range(number_of_stops):
+            number = signal.SIGINT if index % SIGINT_EVERY == 0 else signal.SIGTERM
             before = server.count("answered")
-            share = (whole.answers - before) / (size.terms - index + 1)
+            share = (whole.answers - before) / (number_of_stops - index + 1)
             child = sweep.start()
             target = before + max(1, round(share * room.rng.uniform(0.3, 1.5)))
             lost += kill_once(sweep, server, child, target, number)
@@ -111,7 +141,7 @@ def hasty_stops(room: Room) -> list[Check]:
         for _ in range(2):
             child = sweep.start()
             target = server.count("answered") + room.rng.randint(3, 20)
-            until(lambda target=target: server.count("answered") >= target, 60.0)  # type: ignore[misc]
+            until(lambda target=target: server.count("answered") >= target, room.patient_s)  # type: ignore[misc]
             child.send(signal.SIGTERM)
             time.sleep(room.rng.uniform(0.05, 0.2))
             child.send(signal.SIGTERM)
@@ -129,7 +159,7 @@ def sleep(room: Room) -> list[Check]:
         sweep = room.sweep(server, endpoint=timeouts)
         child = sweep.start()
         target = room.rng.randint(10, 40)
-        until(lambda: server.count("answered") >= target, 60.0)
+        until(lambda: server.count("answered") >= target, room.patient_s)
         child.send(signal.SIGSTOP)
         time.sleep(3.0)
         child.send(signal.SIGCONT)

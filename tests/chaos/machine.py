@@ -17,7 +17,7 @@ from tests.chaos.bench import SOON_S, Room, Sweep
 from tests.chaos.checks import Check, Law, Skipped, check
 from tests.chaos.jumping_clock import SEED
 from tests.chaos.killed import LATENCY_S, kill_once
-from tests.chaos.processes import Server, until
+from tests.chaos.processes import Child, Server, until
 from tests.chaos.reports import kept_answers
 from tests.chaos.settings import IN_FLIGHT
 
@@ -81,7 +81,9 @@ def _fills_up(
         sweep = room.sweep(server, run=run, trials=2, **changes)
         child = sweep.start()
         target = room.rng.randint(20, 60)
-        until(lambda: server.count("answered") >= target or child.poll() is not None, 60.0)
+        until(
+            lambda: server.count("answered") >= target or child.poll() is not None, room.patient_s
+        )
         _fill(ballast)
         found = sweep.ends(child, 8)
         found += sweep.says_once(child, "space" if cache else "free")
@@ -104,7 +106,9 @@ def no_growth(room: Room) -> list[Check]:
         sweep = room.sweep(server, trials=2)
         child = sweep.start()
         target = room.rng.randint(20, 60)
-        until(lambda: server.count("answered") >= target or child.poll() is not None, 60.0)
+        until(
+            lambda: server.count("answered") >= target or child.poll() is not None, room.patient_s
+        )
         if not hasattr(resource, "prlimit"):
             child.kill()
             raise Skipped("needs a limit on the files of another process")
@@ -156,6 +160,11 @@ def _refused(sweep: Sweep, server: Server, word: str, *, answered: int = 0) -> l
         *sweep.says_once(child, word),
         check(Law.PAID_ONCE, server.count("answered") == answered, "something was asked"),
     ]
+
+
+def _answered(room: Room, server: Server, child: Child, target: int) -> None:
+    """Wait until there are so many answers, or the sweep has ended."""
+    until(lambda: server.count("answered") >= target or child.poll() is not None, room.patient_s)
 
 
 def _fill(ballast: Path) -> None:

@@ -27,6 +27,11 @@ NOT_COMPARED = {
     "from_cache": "which session paid for an answer",
     "cache_hits": "which session paid for an answer",
     "retried": "how many cells an infrastructure failure had interrupted before",
+    "charged_usd": "money of attempts that came to nothing",
+    "charged_tokens": "tokens of attempts that came to nothing",
+    "spent_usd": "what was charged is in it",
+    "spent_tokens": "what was charged is in it",
+    "cap_usd": "what the run may cost: each resume may set another",
 }
 """Fields of the report in which runs that saw the same answers legitimately differ, and why."""
 
@@ -102,10 +107,23 @@ def broken_cells(path: Path) -> list[str]:
     return wrong
 
 
+def failed_attempts(path: Path) -> int:
+    """Episodes that an infrastructure failure ended."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        query = "SELECT COUNT(*) FROM episode WHERE outcome = 'infra_failed'"
+        return int(connection.execute(query).fetchone()[0])
+
+
 def cells(path: Path) -> dict[str, int]:
     """Cells by status, those without any left out."""
     with RunReader(path) as reader:
         return {status.value: n for status, n in reader.counts().items() if n}
+
+
+def spent(path: Path) -> int:
+    """All that the run file counts against a cap, in micro-dollars."""
+    with RunReader(path) as reader:
+        return sum(row.total for row in reader.spending())
 
 
 def kept_answers(cache: Path) -> int:

@@ -14,7 +14,9 @@ INPUT_USD, OUTPUT_USD = 1.0, 4.0
 """The price of a million tokens, the same for every model, so that the endpoint's own count of
 tokens is a bill."""
 
-LONGEST_ANSWER_TOKENS = 400
+LONGEST_ANSWER_TOKENS = 64
+"""Longer than any answer here, and so low that no cap asks for less (see `endpoint/lengths.py`):
+requests are the same under every cap."""
 
 MODELS = {"noisy": "noisy:0.8", "oracle": "oracle", "scripted": "scripted"}
 """Names in the configuration and on the wire."""
@@ -30,32 +32,43 @@ def sweep_config(
     tasks: int,
     trials: int,
     agents: Sequence[str] = ("noisy",),
+    elsewhere: Mapping[str, str] | None = None,
     **changes: Any,
 ) -> dict[str, Any]:
     """A telecom sweep against a served endpoint.
 
     Args:
-        changes: keys to add or replace, by section; of `endpoint`, the only one; of `model`, all.
+        elsewhere: model -> where it is asked, if not at `url`.
+        changes: keys to add or replace, by section; of `endpoint` and `model`, all of them.
     """
+    lanes = elsewhere or {}
     price = {"input": INPUT_USD, "output": OUTPUT_USD}
     model = {
-        "endpoint": "served",
         "price": price,
         "parameters": {"max_tokens": LONGEST_ANSWER_TOKENS},
         **changes.get("model", {}),
     }
+    addresses = {"served": url, **{f"of-{name}": there for name, there in lanes.items()}}
     config: dict[str, Any] = {
         "run": {"trials": trials, "seed": seed},
         "limits": {"open_episodes": IN_FLIGHT},
         "endpoints": {
-            "served": {
+            name: {
                 "kind": "embedded",
-                "base_url": url,
+                "base_url": address,
                 "max_in_flight": IN_FLIGHT,
                 **changes.get("endpoint", {}),
             }
+            for name, address in addresses.items()
         },
-        "models": {name: {**model, "model": MODELS[name]} for name in (*agents, "scripted")},
+        "models": {
+            name: {
+                "endpoint": f"of-{name}" if name in lanes else "served",
+                "model": MODELS[name],
+                **model,
+            }
+            for name in (*agents, "scripted")
+        },
         "roles": {"agents": list(agents), "user": "scripted"},
         "cache": {"dir": str(folder / "cache")},
         "domains": [{"name": "telecom", "split": "small", "task_limit": tasks}],
