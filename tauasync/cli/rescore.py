@@ -14,6 +14,7 @@ from tauasync.assembly.sweep import SweepEnd, sweep
 from tauasync.cli.read import print_report
 from tauasync.cli.sweep import code_of
 from tauasync.evaluator.reward import GRADING_VERSION
+from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.run_store import RunStore
@@ -44,6 +45,8 @@ def rescore_run(path: Path, *, overrides: Sequence[str], data_dir: Path | None, 
 
     with Signals() as signals:
         end = signals.run(main)
+    if end.reason is StopReason.STORAGE and end.error is not None:
+        raise end.error
     if not quiet:
         print_report(path)
     after = _rewards(path)

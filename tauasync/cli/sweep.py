@@ -153,7 +153,8 @@ def _play(
     end = signals.run(main)
     if not quiet:
         _say(console, line(end.snapshot))
-        print_report(path)
+        if end.is_readable:
+            print_report(path)
     _tell(end, path)
     return code_of(end)
 
