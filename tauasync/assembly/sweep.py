@@ -23,7 +23,7 @@ from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
 from tauasync.episode.step import Limits
 from tauasync.errors import EndpointUnusable
-from tauasync.scheduler.breaker import Breakers, Broken
+from tauasync.scheduler.breaker import Breakers, Broken, Unheard
 from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.handover import quick_handover
@@ -60,6 +60,7 @@ class SweepEnd:
         reason: why it stopped early; None where it came to its end.
         error: what stopped it, where something did.
         given_up: models that were not asked any more, while the rest went on.
+        unheard: models that were asked and have never answered.
         open_cells: planned cells that are not played.
         unscored: played cells without a final reward.
         is_readable: whether the run file is in its place and can be read; else `open_cells` is
@@ -69,6 +70,7 @@ class SweepEnd:
     reason: StopReason | None
     error: BaseException | None
     given_up: tuple[GivenUp, ...] = ()
+    unheard: tuple[Unheard, ...] = ()
     open_cells: int
     unscored: int
     snapshot: Snapshot
@@ -213,6 +215,7 @@ async def sweep(
         reason=reason,
         error=error,
         given_up=given_up,
+        unheard=breakers.unheard,
         open_cells=still_open,
         unscored=still_unscored,
         snapshot=now,

@@ -29,10 +29,12 @@ from tauasync.cli.read import print_report
 from tauasync.config.fingerprint import fingerprint
 from tauasync.config.load import load_config
 from tauasync.config.manifest import to_json
+from tauasync.config.problems import format_key
 from tauasync.config.schema import RunConfig
 from tauasync.jsonio import dumps
 from tauasync.report.panel import line
 from tauasync.report.words import plain
+from tauasync.scheduler.breaker import Unheard
 from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.files import find_runs
@@ -155,7 +157,7 @@ def _play(
         _say(console, line(end.snapshot))
         if end.is_readable:
             print_report(path)
-    _tell(end, path)
+    _tell(end, path, config)
     return code_of(end)
 
 
@@ -181,7 +183,7 @@ def _say(console: Console, text: str) -> None:
     console.print(plain(text), highlight=False, soft_wrap=True, markup=False)
 
 
-def _tell(end: SweepEnd, path: Path) -> None:
+def _tell(end: SweepEnd, path: Path, config: RunConfig) -> None:
     """Say on stderr what is left to do and how."""
     if end.reason is not None:
         because = f": {end.error}" if end.error is not None else ""
@@ -201,12 +203,29 @@ def _tell(end: SweepEnd, path: Path) -> None:
             file=sys.stderr,
         )
     elif end.open_cells or end.unscored:
+        for model in end.unheard:
+            print(_doubts(model, config), file=sys.stderr)
         print(
             f"{end.open_cells} cells are open, {end.unscored} are unscored "
             f"(`tauasync status {path}` tells why); go on with\n"
             f"  tauasync resume {path}",
             file=sys.stderr,
         )
+
+
+def _doubts(unheard: Unheard, config: RunConfig) -> str:
+    """What may be wrong about a model that never answered, and that no resume can mend it."""
+    name = unheard.model
+    keys = [f"{format_key(('models', name, part))}" for part in ("model", "parameters")]
+    address = config.endpoints[unheard.endpoint].base_url
+    keys[0] += f" ({config.models[name].model})"
+    if address is not None:
+        keys.insert(1, f"{format_key(('endpoints', unheard.endpoint, 'base_url'))} ({address})")
+    return (
+        f"{name} has not answered once; if {', '.join(keys[:-1])} or {keys[-1]} is wrong: a resume "
+        "cannot change that, mend the configuration and start a new run\n"
+        "  tauasync run CONFIG"
+    )
 
 
 def code_of(end: SweepEnd) -> ExitCode:
