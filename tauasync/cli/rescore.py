@@ -13,6 +13,7 @@ from tauasync.assembly.signals import Signals
 from tauasync.assembly.sweep import SweepEnd, sweep
 from tauasync.cli.read import print_report
 from tauasync.cli.sweep import code_of
+from tauasync.config.load import blamed_on
 from tauasync.evaluator.reward import GRADING_VERSION
 from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.snapshot import Snapshot
@@ -30,7 +31,8 @@ def rescore_run(path: Path, *, overrides: Sequence[str], data_dir: Path | None, 
     settings = config_for_resume(
         manifest, config=None, overrides=overrides, data_dir=data_dir, environ=os.environ
     )
-    stage = set_stage(settings)
+    with blamed_on(path, overrides):
+        stage = set_stage(settings)
     check_identity(manifest, stage, grading_version=manifest.grading_version)
     before = _rewards(path)
 

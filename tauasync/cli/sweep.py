@@ -27,7 +27,7 @@ from tauasync.cli.exit_codes import ExitCode, exit_code_for
 from tauasync.cli.progress import display
 from tauasync.cli.read import print_report
 from tauasync.config.fingerprint import fingerprint
-from tauasync.config.load import load_config
+from tauasync.config.load import blamed_on, load_config
 from tauasync.config.manifest import to_json
 from tauasync.config.problems import format_key
 from tauasync.config.schema import RunConfig
@@ -59,9 +59,11 @@ def start(
     config = load_config(config_path, overrides, data_dir=data_dir)
     path = out or default_path(config)
     with Signals() as signals, _told_how_to_go_on(path):
-        stage = set_stage(config)
+        with blamed_on(config_path, overrides):
+            stage = set_stage(config)
         refuse_existing(path)
-        signals.run(partial(preflight, config))
+        with blamed_on(config_path, overrides):
+            signals.run(partial(preflight, config))
         manifest = make_manifest(config, stage)
         store = RunStore.create(path, manifest, stage.cells, features=features(stage))
         return _play(config, stage, path, store, signals, quiet=quiet)
@@ -82,15 +84,18 @@ def go_on(
     settings = config_for_resume(
         manifest, config=config, overrides=overrides, data_dir=data_dir, environ=os.environ
     )
+    source = config or path
     with Signals() as signals, _told_how_to_go_on(path):
-        stage = set_stage(settings)
+        with blamed_on(source, overrides):
+            stage = set_stage(settings)
         check_identity(manifest, stage)
         if is_complete:
             if not quiet:
                 _say(error_console(), f"{path}: every cell is played and scored; nothing to do")
                 print_report(path)
             return ExitCode.COMPLETE
-        signals.run(partial(preflight, settings))
+        with blamed_on(source, overrides):
+            signals.run(partial(preflight, settings))
         return _play(settings, stage, path, RunStore.open(path), signals, quiet=quiet)
 
 

@@ -151,3 +151,15 @@ async def test_a_finished_run_is_read_from_a_folder_nobody_can_write(tmp_path: P
         assert os.listdir(path.parent) == [path.name]
     finally:
         path.parent.chmod(0o755)
+
+
+async def test_a_disk_that_is_full_from_the_start_advises_no_resume_of_what_is_not_there(
+    tmp_path: Path,
+) -> None:
+    with disk(tmp_path / "disk", size_bytes=2**16) as small:
+        path = small / "deep" / "run.sqlite"
+        with pytest.raises(StorageError, match="free some space") as caught:
+            async with RunStore.create(path, manifest(), grid()):
+                pass
+        assert "resume" not in str(caught.value)
+        assert list(small.iterdir()) == []
