@@ -43,6 +43,7 @@ class ConfigError(TauasyncError):
     """The configuration cannot be used.
 
     Attributes:
+        message: what is wrong.
         source: the file (or flag) it came from, where known.
         key: the dotted key at fault, where there is one.
         hint: how to mend it.
@@ -51,6 +52,7 @@ class ConfigError(TauasyncError):
     def __init__(
         self, message: str, *, source: Path | str | None = None, key: str = "", hint: str = ""
     ) -> None:
+        self.message = message
         self.source = source
         self.key = key
         self.hint = hint

@@ -25,7 +25,6 @@ from tauasync.episode.step import Limits
 from tauasync.errors import (
     BudgetExhausted,
     Consequence,
-    StorageError,
     classify,
 )
 from tauasync.evaluator.reward import GRADING_VERSION, succeeded
@@ -95,10 +94,10 @@ class CellPlayer:
         """Play one cell to a recorded outcome, then score it."""
         if self._control.stopping:
             return
-        try:
+        episode_id = None
+        with self._control.storing():
             episode_id = await self._store.begin_episode(cell_id, cell.seed(self._seed))
-        except StorageError as error:
-            self._control.stop(StopReason.STORAGE, error)
+        if episode_id is None:
             return
         started = time.monotonic()
         self._progress.begin(episode_id, cell_id, cell, ticket)
@@ -115,21 +114,12 @@ class CellPlayer:
         except Exception as error:  # noqa: BLE001 - recorded, and the cell stays open
             await self._fail(episode_id, started, error)
         else:
-            await self._store.end_episode(
-                EpisodeEnd(
-                    episode_id=episode_id,
-                    outcome=Outcome.FINISHED,
-                    termination=result.termination,
-                    failure=result.failure,
-                    steps=result.steps,
-                    num_errors=result.errors,
-                    duration_s=time.monotonic() - started,
+            with self._control.storing():
+                await self._finish(episode_id, started, result)
+                await self.score(
+                    episode_id, cell_id, cell, result.transcript, result.termination, ticket=ticket
                 )
-            )
-            await self.score(
-                episode_id, cell_id, cell, result.transcript, result.termination, ticket=ticket
-            )
-            is_played = True
+                is_played = True
         finally:
             self._silent.discard(episode_id)
             self._progress.end(episode_id, is_played=is_played)
@@ -152,6 +142,22 @@ class CellPlayer:
         Args:
             recorded: cache keys of judge's answers that are in the ledger already.
         """
+        with self._control.storing():
+            await self._score(
+                episode_id, cell_id, cell, transcript, termination, ticket=ticket, recorded=recorded
+            )
+
+    async def _score(
+        self,
+        episode_id: int,
+        cell_id: int,
+        cell: Cell,
+        transcript: Transcript,
+        termination: Termination,
+        *,
+        ticket: Ticket,
+        recorded: frozenset[str],
+    ) -> None:
 
         async def on_completion(completion: Completion) -> None:
             assert self._judge is not None
@@ -324,17 +330,31 @@ class CellPlayer:
         if classify(error) is Consequence.STOP_RUN:
             self._control.stop(stop_reason(error), error)
 
-    async def _leave(
-        self, episode_id: int, started: float, outcome: Outcome, error: BaseException
-    ) -> None:
+    async def _finish(self, episode_id: int, started: float, result: EpisodeResult) -> None:
         await self._store.end_episode(
             EpisodeEnd(
                 episode_id=episode_id,
-                outcome=outcome,
+                outcome=Outcome.FINISHED,
+                termination=result.termination,
+                failure=result.failure,
+                steps=result.steps,
+                num_errors=result.errors,
                 duration_s=time.monotonic() - started,
-                errors=leaf_errors(error),
             )
         )
+
+    async def _leave(
+        self, episode_id: int, started: float, outcome: Outcome, error: BaseException
+    ) -> None:
+        with self._control.storing():
+            await self._store.end_episode(
+                EpisodeEnd(
+                    episode_id=episode_id,
+                    outcome=outcome,
+                    duration_s=time.monotonic() - started,
+                    errors=leaf_errors(error),
+                )
+            )
 
 
 def stop_reason(error: BaseException) -> StopReason:

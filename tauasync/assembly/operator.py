@@ -7,8 +7,8 @@ from collections.abc import Callable
 import anyio
 from msgspec import structs
 
-from tauasync.errors import ConfigError, StorageError
-from tauasync.scheduler.control import RunControl, StopReason
+from tauasync.errors import ConfigError
+from tauasync.scheduler.control import RunControl
 from tauasync.scheduler.regulator import Regulator
 from tauasync.scheduler.snapshot import LanePulse, Snapshot
 from tauasync.store import tuning
@@ -64,15 +64,13 @@ class Operator:
 
     async def attend(self) -> None:
         """Write the state and heed requests until cancelled; a disk that fails stops the run."""
-        try:
+        with self._control.storing():
             while True:
                 await self._store.pulse(self.snapshot())
                 next_at = anyio.current_time() + PULSE_EVERY_S
                 while anyio.current_time() < next_at:
                     await self._heed()
                     await anyio.sleep(LOOK_EVERY_S)
-        except StorageError as error:
-            self._control.stop(StopReason.STORAGE, error)
 
     async def leave(self) -> None:
         """Write the last state."""

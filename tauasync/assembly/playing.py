@@ -59,8 +59,11 @@ async def play_open(
     async def play(queued: OpenCell, ticket: Ticket) -> None:
         await player.play(queued.cell_id, queued.cell, ticket)
 
+    lines = []
+    with control.storing():
+        lines = [_line(of, store, control) for of in await store.open_lines()]
     queue = Queue(
-        [_line(of, store) for of in await store.open_lines()],
+        lines,
         play,
         lanes=lanes,
         closed=_Closed(breakers, spent_caps),
@@ -83,9 +86,11 @@ class _Closed:
         return self._breakers.is_closed(model) or self._spent_caps.is_closed(model)
 
 
-def _line(of: OpenLine, store: RunStore) -> Line[OpenCell]:
+def _line(of: OpenLine, store: RunStore, control: RunControl) -> Line[OpenCell]:
     async def more(after: int, limit: int) -> list[OpenCell]:
-        return await store.next_open(of, after=after, limit=limit)
+        with control.storing():
+            return await store.next_open(of, after=after, limit=limit)
+        return []
 
     speaking = (of.agent,) if of.alone else (of.agent, of.user)
     return Line(agent=of.agent, needs=tuple(dict.fromkeys(speaking)), more=more)
@@ -97,14 +102,15 @@ async def score_again(
     """Score finished conversations."""
 
     async def score(ended: Ended) -> None:
-        await player.score(
-            ended.episode_id,
-            ended.cell_id,
-            ended.cell,
-            await store.transcript(ended.episode_id),
-            ended.termination,
-            ticket=Ticket(order=0),
-            recorded=await store.judge_keys(ended.episode_id),
-        )
+        with control.storing():
+            await player.score(
+                ended.episode_id,
+                ended.cell_id,
+                ended.cell,
+                await store.transcript(ended.episode_id),
+                ended.termination,
+                ticket=Ticket(order=0),
+                recorded=await store.judge_keys(ended.episode_id),
+            )
 
     await play_all(unscored, score, at_once=SCORING_AT_ONCE, control=control)

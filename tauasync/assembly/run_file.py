@@ -12,7 +12,7 @@ from tauasync.assembly.baseline import solved_by_doing_nothing
 from tauasync.assembly.domains import Stage
 from tauasync.assembly.models import is_simulated
 from tauasync.assembly.prices import price_of
-from tauasync.config.fingerprint import differences, fingerprint
+from tauasync.config.fingerprint import fingerprint, told
 from tauasync.config.load import load_config
 from tauasync.config.manifest import from_json, reload, to_json
 from tauasync.config.schema import RunConfig
@@ -102,10 +102,10 @@ def config_for_resume(
         new = load_config(config, overrides, data_dir=data_dir, environ=environ)
     else:
         new = reload(manifest.config, overrides, data_dir=data_dir, environ=environ)
-    if changed := differences(old, new):
+    if changed := told(old, new):
         raise ResumeRefusedError(
             "the configuration differs from the run's in what decides results:\n"
-            + "\n".join(f"  {difference}" for difference in changed)
+            + "\n".join(f"  {line}" for line in changed)
             + "\n  start a new run for this; limits on throughput, the budget and keys may change"
         )
     return new

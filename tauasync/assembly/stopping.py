@@ -69,6 +69,11 @@ class Stopping:
             self._control.stop(StopReason.DEADLINE)
         if self._control.reason in DRAINED:
             await self._drain()
+        elif self._control.reason is StopReason.STORAGE:
+            self._say(
+                "stopping, a disk failed: sending nothing new; "
+                f"{_answers(self._in_flight())} in flight (Ctrl-C: leave now)"
+            )
 
     async def _drain(self) -> None:
         left_s = self._drain_deadline_s

@@ -26,7 +26,7 @@ from tauasync.episode.step import Limits
 from tauasync.errors import EndpointUnusable
 from tauasync.evaluator.reward import SUCCESS_TOLERANCE
 from tauasync.grid.cell import Cell
-from tauasync.scheduler.breaker import Breakers, Broken
+from tauasync.scheduler.breaker import Breakers, Broken, Unheard
 from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
@@ -65,16 +65,21 @@ class SweepEnd:
         reason: why it stopped early; None where it came to its end.
         error: what stopped it, where something did.
         given_up: models that were not asked any more, while the rest went on.
+        unheard: models that were asked and have never answered.
         open_cells: planned cells that are not played.
         unscored: played cells without a final reward.
+        is_readable: whether the run file is in its place and can be read; else `open_cells` is
+            what this process knows of, and `unscored` 0.
     """
 
     reason: StopReason | None
     error: BaseException | None
     given_up: tuple[GivenUp, ...] = ()
+    unheard: tuple[Unheard, ...] = ()
     open_cells: int
     unscored: int
     snapshot: Snapshot
+    is_readable: bool = True
 
 
 async def sweep(
@@ -97,7 +102,8 @@ async def sweep(
 
     Raises:
         ConfigError: a key is missing, or a parameter cannot be sent.
-        StorageError: the run file cannot be written, or is no longer in its place.
+        StorageError: the run file or the cache cannot be used from the start; what fails later
+            is the end's reason.
     """
     unscored = await store.finished() if rescore else await store.unscored()
     before, run_id = await to_thread.run_sync(partial(_standing, store, stage, rescore=rescore))
@@ -135,7 +141,7 @@ async def sweep(
                 def give_up(broken: Broken) -> None:
                     _give_up(broken, models, say)
                     progress.give_up(broken.model)
-                    group.start_soon(_record, broken, store)
+                    group.start_soon(_record, broken, store, control)
 
                 breakers = Breakers(models.endpoint_of.__getitem__, give_up)
                 player = CellPlayer(
@@ -162,7 +168,7 @@ async def sweep(
                 group.start_soon(show, operator.snapshot)
                 group.start_soon(operator.attend)
                 group.start_soon(lag.watch)
-                group.start_soon(lane_events.write, store)
+                group.start_soon(_write, lane_events, store, control)
                 group.start_soon(stopping.watch, config.limits.run_deadline_s)
                 with signals.tell(stopping.heed) if signals is not None else nullcontext():
                     await score_again(unscored, store, player, control)
@@ -178,37 +184,48 @@ async def sweep(
                             ceiling=ceiling,
                         )
                 group.cancel_scope.cancel()
-        await operator.leave()
-        await lane_events.flush(store)
-        reason, error = _why(control, spent_caps)
-        await store.event(
-            "sweep_ended",
-            {
-                "reason": reason.value if reason else None,
-                "error": str(error) if error else None,
-                "given_up": {name: str(found.error) for name, found in breakers.broken.items()},
-                "budget": budget_record(config),
-                # Cut short by something else, not every conversation had its turn to be refused.
-                "spent_caps": list(spent_caps.closed if control.reason else spent_caps.refused),
-                "cache": asdict(cache.statistics()),
-                "endpoints": {
-                    name: asdict(endpoint.statistics())
-                    for name, endpoint in models.endpoints.items()
+        with control.storing():
+            await operator.leave()
+            await lane_events.flush(store)
+            reason, error = _why(control, spent_caps)
+            await store.event(
+                "sweep_ended",
+                {
+                    "reason": reason.value if reason else None,
+                    "error": str(error) if error else None,
+                    "given_up": {name: str(found.error) for name, found in breakers.broken.items()},
+                    "budget": budget_record(config),
+                    # Cut short by something else, not every conversation had its turn to be
+                    # refused.
+                    "spent_caps": list(spent_caps.closed if control.reason else spent_caps.refused),
+                    "cache": asdict(cache.statistics()),
+                    "endpoints": {
+                        name: asdict(endpoint.statistics())
+                        for name, endpoint in models.endpoints.items()
+                    },
+                    "loop_lag_p50_s": lag.quantile(0.5),
+                    "loop_lag_p99_s": lag.quantile(0.99),
                 },
-                "loop_lag_p50_s": lag.quantile(0.5),
-                "loop_lag_p99_s": lag.quantile(0.99),
-            },
-        )
-    store.check_place()
-    still_open, still_unscored = await to_thread.run_sync(_left, store)
-    given_up = tuple(breakers.broken.values())
+            )
+    now, broken = progress.snapshot(), tuple(breakers.broken.values())
+    still_open, still_unscored = now.planned - now.already - now.played, 0
+    given_up = tuple(GivenUp(broken=it, open_cells=still_open) for it in broken)
+    is_readable = False
+    with control.storing():
+        store.check_place()
+        still_open, still_unscored = await to_thread.run_sync(_left, store)
+        given_up = await to_thread.run_sync(_count, broken, store, needs)
+        is_readable = True
+    reason, error = _why(control, spent_caps)
     return SweepEnd(
         reason=reason,
         error=error,
-        given_up=await to_thread.run_sync(_count, given_up, store, needs),
+        given_up=given_up,
+        unheard=breakers.unheard,
         open_cells=still_open,
         unscored=still_unscored,
-        snapshot=progress.snapshot(),
+        snapshot=now,
+        is_readable=is_readable,
     )
 
 
@@ -230,11 +247,17 @@ def _give_up(broken: Broken, models: OpenModels, say: Say) -> None:
     )
 
 
-async def _record(broken: Broken, store: RunStore) -> None:
-    await store.event(
-        "model_given_up",
-        {"model": broken.model, "endpoint": broken.endpoint, "error": str(broken.error)},
-    )
+async def _record(broken: Broken, store: RunStore, control: RunControl) -> None:
+    with control.storing():
+        await store.event(
+            "model_given_up",
+            {"model": broken.model, "endpoint": broken.endpoint, "error": str(broken.error)},
+        )
+
+
+async def _write(lane_events: LaneEvents, store: RunStore, control: RunControl) -> None:
+    with control.storing():
+        await lane_events.write(store)
 
 
 def _count(given_up: tuple[Broken, ...], store: RunStore, needs: Needs) -> tuple[GivenUp, ...]:

@@ -29,8 +29,15 @@ app.add_typer(tasks_app, name="tasks")
 
 app.add_typer(cache_app, name="cache")
 
-ConfigArg = Annotated[Path, typer.Argument(metavar="CONFIG", help="A TOML file; see configs/.")]
-RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="A run file, e.g. runs/demo.sqlite.")]
+# `readable=False` throughout: whoever opens a file says what is wrong with it, in the one form that
+# all failures have.
+ConfigArg = Annotated[
+    Path, typer.Argument(metavar="CONFIG", readable=False, help="A TOML file; see configs/.")
+]
+RunArg = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", readable=False, help="A run file, e.g. runs/demo.sqlite."),
+]
 SetOpt = Annotated[
     list[str] | None,
     typer.Option(
@@ -88,7 +95,10 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="RUN", help="The run file to create. Default: runs/NAME-DATE."
+            "--out",
+            metavar="RUN",
+            readable=False,
+            help="The run file to create. Default: runs/NAME-DATE.",
         ),
     ] = None,
     budget_usd: UsdOpt = None,
@@ -114,7 +124,8 @@ def run(
 @app.command()
 def resume(
     run_file: Annotated[
-        Path | None, typer.Argument(metavar="RUN", help="A run file, e.g. runs/demo.sqlite.")
+        Path | None,
+        typer.Argument(metavar="RUN", readable=False, help="A run file, e.g. runs/demo.sqlite."),
     ] = None,
     *,
     config: Annotated[
@@ -122,6 +133,7 @@ def resume(
         typer.Option(
             "--config",
             metavar="CONFIG",
+            readable=False,
             help="Take throughput, budget and key settings from this file; what decides results "
             "must be equal.",
         ),
@@ -205,6 +217,7 @@ def plan(
         typer.Option(
             "--from",
             metavar="RUN",
+            readable=False,
             help="Tell it from this earlier run (repeatable). Default: what fits of runs/.",
         ),
     ] = None,
@@ -369,7 +382,10 @@ def simulate_endpoint(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", metavar="CONFIG", help="Take domains and embedded limits from this file."
+            "--config",
+            metavar="CONFIG",
+            readable=False,
+            help="Take domains and embedded limits from this file.",
         ),
     ] = None,
     overrides: SetOpt = None,

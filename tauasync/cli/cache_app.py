@@ -14,10 +14,14 @@ cache_app = typer.Typer(
 )
 
 CacheOpt = Annotated[
-    Path, typer.Option("--dir", metavar="DIR", help="The cache's folder (`cache.dir`).")
+    Path,
+    typer.Option("--dir", metavar="DIR", readable=False, help="The cache's folder (`cache.dir`)."),
 ]
 RunsOpt = Annotated[
-    Path, typer.Option("--runs", metavar="DIR", help="The folder of run files that use it.")
+    Path,
+    typer.Option(
+        "--runs", metavar="DIR", readable=False, help="The folder of run files that use it."
+    ),
 ]
 _CACHE = Path("cache/responses")
 _RUNS = Path("runs")
@@ -90,7 +94,9 @@ def cache_explain(
     ],
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", metavar="DIR", help="The cache's folder. Default: the run's."),
+        typer.Option(
+            "--dir", metavar="DIR", readable=False, help="The cache's folder. Default: the run's."
+        ),
     ] = None,
     data_dir: DataOpt = None,
     as_json: JsonOpt = False,

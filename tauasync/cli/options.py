@@ -12,6 +12,7 @@ DataOpt = Annotated[
     typer.Option(
         "--data-dir",
         metavar="DIR",
+        readable=False,
         help="Folder of the upstream benchmark's data (holds `domains/`); "
         "also TAUASYNC_TAU2_DATA or run.data_dir.",
     ),

@@ -14,7 +14,7 @@ from tauasync.assembly.domains import Stage, set_stage
 from tauasync.assembly.plan import ASSUMED_LATENCY_S, Plan, make_full_plan
 from tauasync.cli.console import wide_console
 from tauasync.cli.exit_codes import ExitCode
-from tauasync.config.load import load_config
+from tauasync.config.load import blamed_on, load_config
 from tauasync.config.schema import RunConfig
 from tauasync.grid.duration import Bound
 from tauasync.grid.estimate import Spread
@@ -38,7 +38,8 @@ def show_plan(
 ) -> int:
     """Print the grid, and the calls, tokens, money and time to expect."""
     config = load_config(config_path, overrides, data_dir=data_dir)
-    stage = set_stage(config)
+    with blamed_on(config_path, overrides):
+        stage = set_stage(config)
     plan = make_full_plan(config, stage, runs=runs)
     if as_json:
         print(json.dumps(_plain(plan, stage), indent=1))

@@ -13,7 +13,9 @@ from tauasync.assembly.signals import Signals
 from tauasync.assembly.sweep import SweepEnd, sweep
 from tauasync.cli.read import print_report
 from tauasync.cli.sweep import code_of
+from tauasync.config.load import blamed_on
 from tauasync.evaluator.reward import GRADING_VERSION
+from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.run_store import RunStore
@@ -29,7 +31,8 @@ def rescore_run(path: Path, *, overrides: Sequence[str], data_dir: Path | None, 
     settings = config_for_resume(
         manifest, config=None, overrides=overrides, data_dir=data_dir, environ=os.environ
     )
-    stage = set_stage(settings)
+    with blamed_on(path, overrides):
+        stage = set_stage(settings)
     check_identity(manifest, stage, grading_version=manifest.grading_version)
     before = _rewards(path)
 
@@ -44,6 +47,8 @@ def rescore_run(path: Path, *, overrides: Sequence[str], data_dir: Path | None, 
 
     with Signals() as signals:
         end = signals.run(main)
+    if end.reason is StopReason.STORAGE and end.error is not None:
+        raise end.error
     if not quiet:
         print_report(path)
     after = _rewards(path)

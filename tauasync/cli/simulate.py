@@ -10,7 +10,7 @@ import anyio
 from tauasync.assembly.domains import Stage, open_domain
 from tauasync.assembly.models import make_embedded
 from tauasync.cli.exit_codes import ExitCode
-from tauasync.config.load import load_config
+from tauasync.config.load import blamed_on, load_config
 from tauasync.config.schema import EndpointConfig
 from tauasync.errors import ConfigError
 from tauasync.simulated.server import serve
@@ -29,7 +29,7 @@ def serve_endpoint(
         if overrides:
             raise ConfigError("--set changes a configuration; name one with --config")
         name, entry, seed = "simulated", EndpointConfig(kind="embedded"), 0
-        sources = {"telecom": "project", "mock": "project"}
+        sources = {"telecom": ("project", ""), "mock": ("project", "")}
     else:
         config = load_config(config_path, overrides, data_dir=data_dir)
         data_dir, seed = config.run.data_dir, config.run.seed
@@ -37,11 +37,15 @@ def serve_endpoint(
         if not embedded:
             raise ConfigError('no endpoint has kind = "embedded"', source=config_path)
         name, entry = embedded[0]
-        sources = {domain.name: domain.source for domain in config.domains}
-    domains = {
-        name: open_domain(name, source=source, data_dir=data_dir)
-        for name, source in sources.items()
-    }
+        sources = {
+            domain.name: (domain.source, f"domains.{index}.name")
+            for index, domain in enumerate(config.domains)
+        }
+    with blamed_on(config_path or "", overrides):
+        domains = {
+            name: open_domain(name, source=source, data_dir=data_dir, key=key)
+            for name, (source, key) in sources.items()
+        }
     app = make_embedded(name, entry, Stage(domains=domains).task, seed=seed)
 
     def announce(url: str) -> None:

@@ -28,12 +28,14 @@ from tauasync.cli.progress import display
 from tauasync.cli.read import print_report
 from tauasync.config.changes import changes
 from tauasync.config.fingerprint import fingerprint
-from tauasync.config.load import load_config
+from tauasync.config.load import blamed_on, load_config
 from tauasync.config.manifest import from_json, to_json
+from tauasync.config.problems import format_key
 from tauasync.config.schema import RunConfig
 from tauasync.jsonio import dumps
 from tauasync.report.panel import line
 from tauasync.report.words import plain
+from tauasync.scheduler.breaker import Unheard
 from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.files import find_runs
@@ -58,9 +60,11 @@ def start(
     config = load_config(config_path, overrides, data_dir=data_dir)
     path = out or default_path(config)
     with Signals() as signals, _told_how_to_go_on(path):
-        stage = set_stage(config)
+        with blamed_on(config_path, overrides):
+            stage = set_stage(config)
         refuse_existing(path)
-        signals.run(partial(preflight, config))
+        with blamed_on(config_path, overrides):
+            signals.run(partial(preflight, config))
         manifest = make_manifest(config, stage)
         store = RunStore.create(path, manifest, stage.cells, features=features(stage))
         return _play(config, stage, path, store, signals, quiet=quiet)
@@ -81,15 +85,18 @@ def go_on(
     settings = config_for_resume(
         manifest, config=config, overrides=overrides, data_dir=data_dir, environ=os.environ
     )
+    source = config or path
     with Signals() as signals, _told_how_to_go_on(path):
-        stage = set_stage(settings)
+        with blamed_on(source, overrides):
+            stage = set_stage(settings)
         check_identity(manifest, stage)
         if is_complete:
             if not quiet:
                 _say(error_console(), f"{path}: every cell is played and scored; nothing to do")
                 print_report(path)
             return ExitCode.COMPLETE
-        signals.run(partial(preflight, settings))
+        with blamed_on(source, overrides):
+            signals.run(partial(preflight, settings))
         return _play(settings, stage, path, RunStore.open(path), signals, quiet=quiet)
 
 
@@ -156,9 +163,9 @@ def _play(
     if not quiet:
         _say(console, line(end.snapshot))
     _tell_why(end)
-    if not quiet:
+    if not quiet and end.is_readable:
         print_report(path)
-    _tell_left(end, path)
+    _tell_left(end, path, config)
     return code_of(end)
 
 
@@ -198,7 +205,7 @@ def _tell_why(end: SweepEnd) -> None:
         )
 
 
-def _tell_left(end: SweepEnd, path: Path) -> None:
+def _tell_left(end: SweepEnd, path: Path, config: RunConfig) -> None:
     """Say on stderr what is left to do and how."""
     if (end.open_cells or end.unscored) and end.reason is StopReason.BUDGET:
         print(
@@ -208,12 +215,29 @@ def _tell_left(end: SweepEnd, path: Path) -> None:
             file=sys.stderr,
         )
     elif end.open_cells or end.unscored:
+        for model in end.unheard:
+            print(_doubts(model, config), file=sys.stderr)
         print(
             f"{end.open_cells} cells are open, {end.unscored} are unscored "
             f"(`tauasync status {path}` tells why); go on with\n"
             f"  tauasync resume {path}",
             file=sys.stderr,
         )
+
+
+def _doubts(unheard: Unheard, config: RunConfig) -> str:
+    """What may be wrong about a model that never answered, and that no resume can mend it."""
+    name = unheard.model
+    keys = [f"{format_key(('models', name, part))}" for part in ("model", "parameters")]
+    address = config.endpoints[unheard.endpoint].base_url
+    keys[0] += f" ({config.models[name].model})"
+    if address is not None:
+        keys.insert(1, f"{format_key(('endpoints', unheard.endpoint, 'base_url'))} ({address})")
+    return (
+        f"{name} has not answered once; if {', '.join(keys[:-1])} or {keys[-1]} is wrong: a resume "
+        "cannot change that, mend the configuration and start a new run\n"
+        "  tauasync run CONFIG"
+    )
 
 
 def code_of(end: SweepEnd) -> ExitCode:

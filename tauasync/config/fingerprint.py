@@ -56,17 +56,47 @@ def differences(old: RunConfig, new: RunConfig) -> list[Difference]:
     ]
 
 
+def told(old: RunConfig, new: RunConfig) -> list[str]:
+    """The differences in words: roles first, since with them models and endpoints come and go.
+
+    A model or an endpoint that plays a part in only one of the two is one line, not one a key.
+    """
+    before, after = _used(old), _used(new)
+    folded = {
+        format_key((section, name)): (
+            "plays no part any more" if name in names else "plays a part now"
+        )
+        for section, names in before.items()
+        for name in sorted(names ^ after[section])
+    }
+    roles, others, whole = [], [], {}
+    for difference in differences(old, new):
+        of = next((key for key in folded if difference.key.startswith(f"{key}.")), None)
+        if of is not None:
+            whole[of] = f"{of}: {folded[of]}"
+        elif difference.key.startswith("roles."):
+            roles.append(str(difference))
+        else:
+            others.append(str(difference))
+    return [*roles, *others, *whole.values()]
+
+
 def deciding(config: RunConfig) -> dict[str, Any]:
     """Dotted key -> value of every key that decides results, as plain JSON values."""
-    playing = set(config.role_models)
-    used = {
-        "models": playing,
-        "endpoints": {config.models[name].endpoint for name in playing},
-    }
+    used = _used(config)
     return {
         format_key(path): _plain(value)
         for path, field, value in leaves(config)
         if effect(field) is Effect.RESULTS and _takes_part(path, used)
+    }
+
+
+def _used(config: RunConfig) -> dict[str, set[str]]:
+    """Section -> names in it that play a part."""
+    playing = set(config.role_models)
+    return {
+        "models": playing,
+        "endpoints": {config.models[name].endpoint for name in playing},
     }
 
 

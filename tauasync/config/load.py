@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,31 @@ def validate(
         found = {problem.path for problem in problems}
         problems += [problem for problem in cross_checks(raw) if problem.path not in found]
     raise config_error(problems, source=source, overridden=overridden)
+
+
+@contextmanager
+def blamed_on(source: Path | str, overrides: Sequence[str] = ()) -> Iterator[None]:
+    """Name the file in what is found wrong with a configuration only when it is put to use.
+
+    Args:
+        source: where the configuration came from.
+        overrides: those it was loaded with; a key that one of them set is said to be.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        if error.source is not None or not error.key:
+            raise
+        touched = [f"{format_key(parse_override(text)[0])}." for text in overrides]
+        from_set = any(
+            f"{error.key}.".startswith(key) or key.startswith(f"{error.key}.") for key in touched
+        )
+        raise ConfigError(
+            f"set by --set: {error.message}" if from_set else error.message,
+            source=source,
+            key=error.key,
+            hint=error.hint,
+        ) from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from tauasync.errors import (
     InvalidAnswer,
     RateLimited,
     ServerError,
+    StorageError,
     TransientError,
     TransportError,
 )
@@ -239,15 +240,20 @@ class Caller:
                 purse.discard(cost if errand.is_sure(value) else None)
                 self.counters.cut_off += 1
                 raise _CutOff
-            purse.settle(cost, is_sure=errand.is_sure(value))
             self.counters.answered += 1
             self.counters.tokens += cost.tokens
             # Hands the value to the cache before the first await, and waits until it is on disk.
             # The slot is kept as long: were it given away at once, a slow disk would let any
             # number of paid answers gather that a kill could still lose.
-            with anyio.CancelScope(shield=True):
-                value = await errand.commit(value, clock)
-            return value  # noqa: RET504 - mypy takes a scope for one that may swallow errors
+            is_sure = errand.is_sure(value)
+            try:
+                with anyio.CancelScope(shield=True):
+                    value = await errand.commit(value, clock)
+            except StorageError:
+                purse.charge(cost if is_sure else None)
+                raise
+            purse.settle(cost, is_sure=is_sure)
+            return value
 
     async def _send(
         self,
@@ -427,20 +433,17 @@ class _Purse:
             self._reservation.settle(cost, is_sure=is_sure)
             self._reservation = None
 
-    def charge(self) -> None:
+    def charge(self, cost: Amount | None = None) -> None:
         self.on_the_wire = False
         if self._reservation is not None:
-            self._reservation.charge()
+            self._reservation.charge(cost)
             self._reservation = None
 
     def discard(self, cost: Amount | None) -> None:
         """The answer was cut off: it is paid, and the next one has to be longer."""
-        self.on_the_wire = False
         if self.shorter is not None:
             self._too_short = self.shorter.limit
-        if self._reservation is not None:
-            self._reservation.charge(cost)
-            self._reservation = None
+        self.charge(cost)
 
     def close(self) -> None:
         if self._reservation is None:

@@ -6,7 +6,6 @@ row names. Here a row is bytes inside the database or it is refused; nothing is 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -231,15 +230,11 @@ _DECODER = msgspec.json.Decoder(Entry)
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder; tighten one that is the cache's own, leave a stranger's alone."""
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-    if (folder / diskcache.core.DBNAME).exists() or not any(folder.iterdir()):
-        try:
-            os.chmod(folder, 0o700)
-        except PermissionError:  # somebody else's folder that was shared on purpose
-            return
+    """Make the folder, for its owner only; one that exists is as open as somebody has made it."""
+    if folder.exists():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _remedy(error: Exception) -> str:

@@ -11,15 +11,40 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tauasync.errors import (
+    AuthenticationFailed,
     ContentFiltered,
     ContextOverflow,
     EndpointError,
     EndpointUnusable,
+    QuotaExhausted,
+    RateLimited,
     TauasyncError,
 )
 
 FAILURES_IN_A_ROW = 25
 """Calls of one model that fail one after another, with no answer between, before it is given up."""
+
+
+_AT_THE_RIGHT_PLACE = (
+    ContextOverflow,
+    ContentFiltered,
+    QuotaExhausted,
+    AuthenticationFailed,
+    RateLimited,
+)
+"""Failures that say nothing against a model's name, address or parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unheard:
+    """A model that has not answered once, so that its name, address or parameters may be wrong.
+
+    Attributes:
+        endpoint: where it is asked for, by its name in the configuration.
+    """
+
+    model: str
+    endpoint: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +77,18 @@ class Breakers:
         self._endpoint_of = endpoint_of
         self._on_broken = on_broken
         self._in_a_row: dict[str, int] = {}
+        self._heard: set[str] = set()
+        self._doubted: dict[str, None] = {}
         self.broken: dict[str, Broken] = {}
+
+    @property
+    def unheard(self) -> tuple[Unheard, ...]:
+        """Models that were asked and have never answered, for whatever the reason may be."""
+        return tuple(
+            Unheard(model=model, endpoint=self._endpoint_of(model))
+            for model in self._doubted
+            if model not in self._heard
+        )
 
     def is_closed(self, model: str) -> bool:
         """Whether a model is given up."""
@@ -67,13 +103,16 @@ class Breakers:
         if self.broken and (found := self.broken.get(model)) is not None:
             raise copy_of(found.error)
 
-    def answered(self, model: str) -> None:
-        """The model answered."""
-        if self._in_a_row:
+    def answered(self, model: str, *, from_cache: bool = False) -> None:
+        """The model answered, now or, from the cache, at some time under the same address."""
+        self._heard.add(model)
+        if self._in_a_row and not from_cache:
             self._in_a_row.pop(model, None)
 
     def failed(self, model: str, error: TauasyncError) -> None:
         """A call of the model failed for good."""
+        if isinstance(error, EndpointError) and not isinstance(error, _AT_THE_RIGHT_PLACE):
+            self._doubted[model] = None
         if isinstance(error, EndpointUnusable):
             self._open(model, error)
         elif isinstance(error, EndpointError) and not isinstance(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from enum import StrEnum
+from types import TracebackType
 
 import anyio
 
-from tauasync.errors import TauasyncError
+from tauasync.errors import RunFileError, StorageError, TauasyncError
 
 
 class StopReason(StrEnum):
@@ -52,6 +54,14 @@ class RunControl:
         """Have a function called when the run is told to stop."""
         self._on_stop.append(told)
 
+    def storing(self) -> AbstractContextManager[None, bool]:
+        """A block in which a disk that fails stops the run, and raises nothing.
+
+        Were it raised it would cancel everything else, answers on the wire among it; those are
+        to reach the cache, which may lie on a disk of its own.
+        """
+        return _Storing(self)
+
     async def sleep(self, seconds: float) -> None:
         """Wait, no longer than the run goes on."""
         with anyio.move_on_after(seconds):
@@ -65,3 +75,25 @@ class RunControl:
         """
         if self.reason is not None:
             raise RunStopping(self.reason.value)
+
+
+class _Storing:
+    """What `RunControl.storing` is made of: a class, so that type checkers see it may swallow."""
+
+    def __init__(self, control: RunControl) -> None:
+        self._control = control
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        """Take a failure of a disk or of the run file for a reason to stop."""
+        if not isinstance(error, StorageError | RunFileError):
+            return False
+        self._control.stop(StopReason.STORAGE, error)
+        return True

@@ -144,6 +144,5 @@ class TicketClient:
             raise
         finally:
             self._ticket.answered()
-        if not completion.from_cache:
-            self._breakers.answered(name)
+        self._breakers.answered(name, from_cache=completion.from_cache)
         return completion

@@ -42,8 +42,16 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     return StorageError(f"{path}: cannot be written: {reason}\n  {remedy}")
 
 
-def sqlite_failure(path: Path, error: sqlite3.Error) -> TauasyncError | None:
-    """What an error of SQLite means for the file; None where one statement alone is at fault."""
+GO_ON = ", then `tauasync resume`; everything acknowledged so far is kept"
+"""What is said of a file that is a run already."""
+
+
+def sqlite_failure(path: Path, error: sqlite3.Error, *, then: str = GO_ON) -> TauasyncError | None:
+    """What an error of SQLite means for the file; None where one statement alone is at fault.
+
+    Args:
+        then: what follows the remedy.
+    """
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return None
@@ -53,8 +61,7 @@ def sqlite_failure(path: Path, error: sqlite3.Error) -> TauasyncError | None:
     if primary in _DISK:
         name = getattr(error, "sqlite_errorname", "")
         return StorageError(
-            f"{path}: cannot be written: {error} ({name})\n"
-            f"  {_DISK[primary]}, then `tauasync resume`; everything acknowledged so far is kept"
+            f"{path}: cannot be written: {error} ({name})\n  {_DISK[primary]}{then}"
         )
     return None
 

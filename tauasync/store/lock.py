@@ -92,7 +92,9 @@ class RunLock:
         if self._fd is None:
             return
         if sys.platform != "win32":
-            self.path.unlink(missing_ok=True)
+            # On a disk that failed it stays: a lock file nobody holds is in nobody's way.
+            with suppress(OSError):
+                self.path.unlink(missing_ok=True)
         os.close(self._fd)
         self._fd = None
         if sys.platform == "win32":

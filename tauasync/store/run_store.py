@@ -6,8 +6,8 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -104,8 +104,7 @@ class RunStore:
             ConfigError: a cell is planned twice.
             StorageError: the folder cannot be written.
         """
-        _make_folder_of(path)
-        with RunLock(path):
+        with _folder_of(path), RunLock(path):
             make = partial(create_file, path, manifest, cells, features or {}, clock())
             await to_thread.run_sync(make)
             async with cls._owned(path, taken_back=0, clock=clock) as store:
@@ -403,13 +402,29 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _make_folder_of(path: Path) -> None:
+@contextmanager
+def _folder_of(path: Path) -> Iterator[None]:
+    """Make the folder of a run; where none comes of it, what was made is taken away again."""
     if "\0" in str(path):
         raise RunFileError(f"{path}: cannot be the name of a file: it holds the character U+0000")
-    folder = path.parent
+    made: list[Path] = []
+    try:
+        _make_parts(path.parent, made)
+        yield
+    except BaseException:
+        with suppress(OSError):  # the first that holds something, and those above it, stay
+            for part in reversed(made):
+                part.rmdir()
+        raise
+
+
+def _make_parts(folder: Path, made: list[Path]) -> None:
     # Part by part: `parents=True` recurses, and a path may have more parts than the stack allows.
     try:
         for part in reversed((folder, *folder.parents)):
-            part.mkdir(exist_ok=True)
+            # Not by the error's kind: it may be another than that the folder exists.
+            if not part.is_dir():
+                part.mkdir(exist_ok=True)
+                made.append(part)
     except OSError as error:
         raise storage_error(folder, error) from error

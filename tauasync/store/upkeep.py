@@ -59,7 +59,8 @@ def create_file(
         refuse_duplicates(cells)
         raise StorageError(f"{path}: {error}") from error
     except sqlite3.Error as error:
-        raise sqlite_failure(path, error) or StorageError(f"{path}: {error}") from error
+        found = sqlite_failure(path, error, then="; no run was made")
+        raise found or StorageError(f"{path}: {error}") from error
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from tauasync.config.effect import Effect
-from tauasync.config.fingerprint import Absent, deciding, differences, fingerprint
+from tauasync.config.fingerprint import Absent, deciding, differences, fingerprint, told
 from tauasync.config.manifest import from_json, reload, to_json
 from tauasync.config.overrides import apply_override, parse_override
 from tauasync.config.schema import RunConfig, Section
@@ -180,3 +180,16 @@ def test_the_data_folder_of_a_resume_may_have_moved() -> None:
 def test_a_wrong_change_on_resume_is_told_like_any_other() -> None:
     with pytest.raises(ConfigError, match="did you mean `usd`"):
         reload(to_json(config()), ["budget.us=5"], environ={})
+
+
+def test_a_changed_role_is_told_first_and_what_comes_and_goes_with_it_in_one_line() -> None:
+    joined = changed("models.third={endpoint='sim', model='scripted'}", "roles.user=third")
+    lines = told(config(), joined)
+    assert lines[0].startswith("roles.user: ")
+    assert "models.third: plays a part now" in lines
+    assert len(lines) == len(set(lines)) <= 3
+    assert not any(".third." in line for line in lines)
+
+
+def test_nothing_is_told_where_nothing_differs() -> None:
+    assert told(config(), changed("limits.open_episodes=8")) == []

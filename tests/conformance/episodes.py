@@ -213,20 +213,28 @@ def _verdict_differences(expected: Record, verdict: Verdict) -> Iterator[str]:
     got: dict[str, Any] = {
         "reward_basis": list(verdict.basis or ()),
         "reward_breakdown": verdict.breakdown,
-        "db_match": verdict.db_match,
-        "env_assertions": [check.met for check in verdict.env_checks],
-        "action_checks": [(c.action.action_id, c.met, c.tool_kind) for c in verdict.action_checks],
+        "db_match": (verdict.db_match, float(bool(verdict.db_match))),
+        "env_assertions": [
+            (_asked(msgspec.to_builtins(c.assertion)), c.met, float(c.met))
+            for c in verdict.env_checks
+        ],
+        "action_checks": [
+            (c.action.action_id, c.met, float(c.met), c.tool_kind) for c in verdict.action_checks
+        ],
         "communicate_checks": [(c.info, c.met) for c in verdict.communicate_checks],
         "nl_assertions": [(c.assertion, c.met) for c in verdict.nl_checks],
     }
     wanted: dict[str, Any] = {
         "reward_basis": expected["reward_basis"],
         "reward_breakdown": expected["reward_breakdown"],
-        "db_match": expected["db_check"]["db_match"],
-        "env_assertions": [check["met"] for check in expected["env_assertions"] or ()],
+        "db_match": (expected["db_check"]["db_match"], expected["db_check"]["db_reward"]),
+        "env_assertions": [
+            (_asked(c["env_assertion"]), c["met"], c["reward"])
+            for c in expected["env_assertions"] or ()
+        ],
         "action_checks": [
-            (check["action"]["action_id"], check["action_match"], check["tool_type"])
-            for check in expected["action_checks"] or ()
+            (c["action"]["action_id"], c["action_match"], c["action_reward"], c["tool_type"])
+            for c in expected["action_checks"] or ()
         ],
         "communicate_checks": [(c["info"], c["met"]) for c in expected["communicate_checks"] or ()],
         "nl_assertions": [(c["nl_assertion"], c["met"]) for c in expected["nl_assertions"] or ()],
@@ -234,3 +242,8 @@ def _verdict_differences(expected: Record, verdict: Verdict) -> Iterator[str]:
     for name, value in wanted.items():
         if value != got[name]:
             yield f"{name}: expected {value}, got {got[name]}"
+
+
+def _asked(assertion: Record) -> Record:
+    """What an assertion asks; its message is for people."""
+    return {name: value for name, value in assertion.items() if name != "message"}

@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
@@ -194,18 +195,17 @@ async def test_nothing_is_evicted(tmp_path: Path) -> None:
             assert await cache.get(f"{index:064}", "m") is not None
 
 
-async def test_the_folder_is_for_its_owner_only(tmp_path: Path) -> None:
+async def test_a_folder_that_is_made_is_for_its_owner_only(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     async with ResponseCache(folder):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    folder.chmod(0o755)
-    async with ResponseCache(folder):
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-async def test_a_folder_of_somebody_elses_keeps_its_mode(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [None, "thesis.tex", "cache.db"])
+async def test_a_folder_that_exists_keeps_its_mode(tmp_path: Path, content: str | None) -> None:
     tmp_path.chmod(0o755)
-    (tmp_path / "thesis.tex").write_text("x")
+    if content is not None:
+        (tmp_path / content).write_bytes(b"")
     async with ResponseCache(tmp_path):
         assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
@@ -229,6 +229,7 @@ async def test_a_damaged_database_is_named_with_a_remedy(tmp_path: Path) -> None
 FULL_DISK = """
 import asyncio, resource, sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from tauasync.endpoint.cache import ResponseCache
 from tauasync.errors import StorageError
 from tests.endpoint.builders import completion
@@ -267,6 +268,7 @@ def test_a_full_disk_is_an_error_with_a_remedy_and_loses_nothing(tmp_path: Path)
 TWO = """
 import asyncio, sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from tauasync.endpoint.cache import ResponseCache
 from tests.endpoint.builders import completion
 async def main():
@@ -353,6 +355,7 @@ async def test_an_unforeseen_failure_reaches_the_caller_and_closing_does_not_han
 ABANDONED = """
 import asyncio, sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from tauasync.endpoint.cache import ResponseCache
 async def main():
     await ResponseCache(Path(sys.argv[1])).__aenter__()
@@ -377,3 +380,34 @@ async def test_no_cache_keeps_nothing() -> None:
     assert await cache.put(KEY, "m", completion()) == completion()
     assert await cache.get(KEY, "m") is None
     assert cache.statistics() == CacheStatistics(misses=1)
+
+
+_OWN = """
+import asyncio, os, sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from tauasync.endpoint.cache import ResponseCache
+from tauasync.errors import StorageError
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+folder = Path(sys.argv[1]) / "own"
+folder.mkdir()
+folder.chmod(0o555)
+async def main():
+    try:
+        async with ResponseCache(folder):
+            print("used")
+    except StorageError as error:
+        print(error)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the permissions of POSIX")
+def test_a_folder_closed_by_its_owner_is_refused_and_stays_closed() -> None:
+    with TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        command = [sys.executable, "-c", _OWN, place]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "make the folder writable" in done.stdout, done.stderr
+        assert stat.S_IMODE((Path(place) / "own").stat().st_mode) == 0o555

@@ -15,6 +15,7 @@ from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tauasync.store.run_store import MIN_FREE_BYTES, RunStore
 from tauasync.types import Message
+from tests.disks import disk
 from tests.store.builders import CONVERSATION, finish, grid, manifest, play
 from tests.store.processes import run
 
@@ -64,18 +65,8 @@ async def test_a_file_that_cannot_grow_keeps_what_was_acknowledged(tmp_path: Pat
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system with a little more room than an episode needs to begin."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    size = f"size={MIN_FREE_BYTES + 2**22}"
-    command = ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        mounted = False
-    if not mounted:
-        pytest.skip("needs the right to mount a file system")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with disk(tmp_path / "disk", size_bytes=MIN_FREE_BYTES + 2**22) as folder:
+        yield folder
 
 
 async def test_a_full_disk_stops_the_run_and_more_room_resumes_it(small_disk: Path) -> None:
@@ -160,3 +151,15 @@ async def test_a_finished_run_is_read_from_a_folder_nobody_can_write(tmp_path: P
         assert os.listdir(path.parent) == [path.name]
     finally:
         path.parent.chmod(0o755)
+
+
+async def test_a_disk_that_is_full_from_the_start_advises_no_resume_of_what_is_not_there(
+    tmp_path: Path,
+) -> None:
+    with disk(tmp_path / "disk", size_bytes=2**16) as small:
+        path = small / "deep" / "run.sqlite"
+        with pytest.raises(StorageError, match="free some space") as caught:
+            async with RunStore.create(path, manifest(), grid()):
+                pass
+        assert "resume" not in str(caught.value)
+        assert list(small.iterdir()) == []
