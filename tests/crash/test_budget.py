@@ -12,7 +12,7 @@ import pytest
 from tauasync.store.reader import RunReader
 from tests.crash.sweep import endpoint, finish, start, stats, write_config
 
-KILLS = 6
+KILLS = 4
 SETTINGS = (
     "--set=models.noisy.context_window=60000",
     "--set=models.scripted.context_window=60000",
@@ -35,9 +35,9 @@ def spent(run: Path) -> tuple[int, int]:
 @pytest.mark.timeout(240)
 def test_kills_of_a_capped_run_never_pass_the_cap_and_lose_no_paid_answer(tmp_path: Path) -> None:
     rng = random.Random(3)
-    cap = 900_000
+    cap = 600_000
     with endpoint(tmp_path, latency_s=0.05) as url:
-        config = write_config(tmp_path, url, name="capped", tasks=20, trials=3)
+        config = write_config(tmp_path, url, name="capped", tasks=16, trials=2)
         run = tmp_path / "capped.sqlite"
         flags = (f"--budget-usd={cap / 1e6}", "--quiet")
         command: tuple[str, ...] = ("run", str(config), "--out", str(run), *SETTINGS, *flags)
@@ -46,7 +46,7 @@ def test_kills_of_a_capped_run_never_pass_the_cap_and_lose_no_paid_answer(tmp_pa
             target = stats(url)["answered"] + rng.randint(10, 25)
             with start(*command) as process:
                 while stats(url)["answered"] < target and process.poll() is None:
-                    time.sleep(0.005)
+                    time.sleep(0.02)
                 ended = process.poll()
                 process.kill()
                 _, told = process.communicate()

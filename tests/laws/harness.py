@@ -6,12 +6,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+
+import msgspec
 
 from tauasync.assembly.domains import Stage, set_stage
 from tauasync.assembly.run_file import features, make_manifest
 from tauasync.assembly.sweep import SweepEnd, sweep
 from tauasync.config.load import validate
 from tauasync.config.schema import RunConfig
+from tauasync.endpoint.completion import ORIGIN_HEADER, Origin
 from tauasync.jsonio import loads
 from tauasync.report.model import Report
 from tauasync.report.summary import report_of
@@ -75,6 +79,7 @@ class Recorder:
     def __init__(self, app: EmbeddedEndpoint) -> None:
         self._app = app
         self.requests: list[dict[str, Any]] = []
+        self.origins: list[Origin] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve, keeping the body."""
@@ -83,6 +88,8 @@ class Recorder:
             message = await receive()
             if message["type"] == "http.request" and message.get("body"):
                 self.requests.append(loads(message["body"]))
+                told = dict(scope["headers"])[ORIGIN_HEADER.encode()]
+                self.origins.append(msgspec.json.decode(unquote(told.decode()), type=Origin))
             return message
 
         await self._app(scope, kept, send)

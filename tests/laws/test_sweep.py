@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,13 @@ import pytest
 from tauasync.assembly.domains import set_stage
 from tauasync.assembly.preflight import check_settings
 from tauasync.errors import ConfigError
+from tauasync.grid.cell import Cell
+from tauasync.jsonio import loads
 from tauasync.scheduler.control import StopReason
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
-from tauasync.types import Mode
-from tests.laws.harness import configure, recording, reported, swept
+from tauasync.types import Mode, ToolMessage, Transcript, TranscriptItem
+from tests.laws.harness import Recorder, configure, recording, reported, swept
 from tests.shared import TAU2_DATA, needs_shared
 
 ALL_MODES = [mode.value for mode in Mode]
@@ -38,35 +42,72 @@ async def test_the_oracle_solves_every_task_in_every_mode(tmp_path: Path, policy
         assert (group.played, group.successes) == (20, 20)
 
 
-async def test_neither_side_is_ever_shown_the_others_tool_traffic(tmp_path: Path) -> None:
-    config = configure(tmp_path, domains=domains(modes=ALL_MODES, policies=["manual", "workflow"]))
-    stage = set_stage(config)
+async def test_each_side_is_sent_its_own_view_of_the_conversation_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    everything = domains(modes=ALL_MODES, policies=["manual", "workflow"])
+    stage = set_stage(configure(tmp_path, domains=everything))
     crm = {tool.name for tool in stage.domains["telecom"].environment().agent_tools}
     phone = {tool.name for tool in stage.domains["telecom"].environment().user_tools()}
+    run = tmp_path / "run.sqlite"
     async with recording(stage) as (url, recorder):
         endpoints = {"sim": {"kind": "embedded", "base_url": url, "max_in_flight": 64}}
-        await swept(
-            configure(
-                tmp_path,
-                endpoints=endpoints,
-                domains=domains(modes=ALL_MODES, policies=["manual", "workflow"]),
-            ),
-            tmp_path / "run.sqlite",
-        )
-    assert len(recorder.requests) > 500
-    for body in recorder.requests:
+        await swept(configure(tmp_path, endpoints=endpoints, domains=everything), run)
+    compared = private = 0
+    for cell, side, body, before in turns_of(run, recorder):
+        view = [message for item in before for message in seen(item, side)]
+        system, *messages = body["messages"]
+        assert system["role"] == "system"
+        assert [decoded(message) for message in messages] == view
         offered = {tool["function"]["name"] for tool in body.get("tools", [])}
-        called = {
-            call["function"]["name"]
-            for message in body["messages"]
-            for call in message.get("tool_calls") or ()
-        }
-        assert called <= offered
-        alone = "done" in offered
-        assert alone or not (offered & crm and offered & phone)
-        answers = [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"]
-        asked = [c["id"] for m in body["messages"] for c in m.get("tool_calls") or ()]
-        assert answers == asked
+        assert cell.mode is Mode.NO_USER or not (offered & crm and offered & phone)
+        compared += 1
+        private += len(view) < len(before)
+    assert compared == len(recorder.requests) > 500
+    assert private > 100  # so often something had to be kept from somebody
+
+
+def turns_of(
+    run: Path, recorder: Recorder
+) -> Iterator[tuple[Cell, str, dict[str, Any], Transcript]]:
+    """Every request: of which cell and side, its body, and the conversation before it."""
+    sent: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for origin, body in zip(recorder.origins, recorder.requests, strict=True):
+        sent[origin.task_id, origin.mode, origin.policy, origin.role].append(body)
+    with RunReader(run) as reader:
+        for cell_id, cell in reader.cells():
+            (attempt,) = reader.attempts(cell_id)
+            transcript = reader.transcript(attempt.episode_id)
+            rows = list(reader.ledger(attempt.episode_id))
+            for role, side in (("agent", "assistant"), ("user", "user")):
+                bodies = sent[cell.task_id, cell.mode.value, cell.policy, role]
+                turns = [row.idx for row in rows if row.role == role]
+                for body, turn in zip(bodies, turns, strict=True):
+                    assert turn is not None
+                    yield cell, side, body, transcript[:turn]
+
+
+def seen(item: TranscriptItem, side: str) -> Iterator[dict[str, Any]]:
+    """What a side is to be sent of an item: the benchmark's rule, told here a second time."""
+    if isinstance(item, ToolMessage):
+        if item.requestor == side:
+            yield {"role": "tool", "tool_call_id": item.id, "content": item.content}
+    elif item.role == side:
+        calls = [(call.id, call.name, call.arguments) for call in item.tool_calls]
+        yield {"role": "assistant", "content": item.content or None, "tool_calls": calls}
+    elif not item.tool_calls:
+        yield {"role": "user", "content": item.content}
+
+
+def decoded(message: dict[str, Any]) -> dict[str, Any]:
+    """A message as it was sent, with its calls in the form of `seen`."""
+    if message["role"] != "assistant":
+        return message
+    calls = [
+        (call["id"], call["function"]["name"], loads(call["function"]["arguments"]))
+        for call in message.get("tool_calls", [])
+    ]
+    return {**message, "content": message["content"] or None, "tool_calls": calls}
 
 
 async def test_requests_hold_protocol_fields_only_and_no_one_but_the_embedded_learns_the_cell(
