@@ -191,7 +191,12 @@ def recost(
     *,
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="CONFIG", help="Take the models' prices from this file."),
+        typer.Option(
+            "--config",
+            metavar="CONFIG",
+            readable=False,
+            help="Take the models' prices from this file.",
+        ),
     ] = None,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,

@@ -12,7 +12,7 @@ import anyio
 
 from tauasync.assembly.probing import Probed, probing
 from tauasync.cli.exit_codes import ExitCode
-from tauasync.config.load import load_config
+from tauasync.config.load import blamed_on, load_config
 from tauasync.config.schema import RunConfig
 from tauasync.report.words import plain
 
@@ -20,7 +20,8 @@ from tauasync.report.words import plain
 def probe_all(config_path: Path, *, overrides: Sequence[str], as_json: bool) -> int:
     """Probe each model that plays a part once; exit 5 where one is not ready."""
     config = load_config(config_path, overrides)
-    found = anyio.run(partial(_probe, config, as_json=as_json))
+    with blamed_on(config_path, overrides):
+        found = anyio.run(partial(_probe, config, as_json=as_json))
     ready = all(one.result.is_ready for one in found)
     if as_json:
         results = {name: one for one in found for name in one.names}

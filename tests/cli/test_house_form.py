@@ -74,6 +74,14 @@ def test_what_a_domain_does_not_have_is_blamed_on_the_file_that_asks_for_it(
     refused(capsys, command, str(config), "--set", "run.trials=2", code=2, mentions=(told,))
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_what_no_run_can_keep_to_is_blamed_on_what_asked_for_it(
+    config: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    where = f"error: {config}: budget.usd: set by --set: a budget needs prices"
+    refused(capsys, command, str(config), "--set", "budget.usd=1", code=2, mentions=(where,))
+
+
 @pytest.mark.parametrize("name", ["x" * 300, "run.sqlite/"])
 def test_a_run_that_is_refused_leaves_none_of_the_folders_it_made(
     tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str], name: str
