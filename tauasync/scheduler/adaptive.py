@@ -365,8 +365,10 @@ class Adaptive:
             took_s = max(min(now - start, ESTIMATE_S), 1.0)
             let_through = self._tally.since(start + 0.5)[0]
             served = let_through / took_s
+            is_little = let_through < TELLING and took_s < TELLING_S
+            if before is None and is_little:
+                return  # a first refusal or two after a second say nothing about a minute
             if before is not None:
-                is_little = let_through < TELLING and took_s < TELLING_S
                 served = max(served, before * (DECREASE if is_little else LEAST_SHARE))
             if self._rate.value == math.inf:
                 self._rate.value = max(episode.rate_before, served)

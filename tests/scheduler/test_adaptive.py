@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tauasync.scheduler.adaptive import ADAPTIVE_CEILING
+from tauasync.scheduler.adaptive import ADAPTIVE_CEILING, Adaptive
 from tauasync.scheduler.lane import LaneLimits
 from tauasync.scheduler.level import Level
 from tests.scheduler.servers import Bucket, Fixed, Limit, Sliding, Slots, ask
@@ -61,6 +61,17 @@ def test_growth_stops_where_requests_queue_in_a_server_that_never_refuses() -> N
     assert found.refused == 0
     assert 20 <= max(found.in_force) <= 100
     assert found.served_late / (found.elapsed_s - 120) >= 0.9 * 20 / LATENCY_S
+
+
+def test_two_refusals_in_the_first_seconds_make_no_pace() -> None:
+    found = Adaptive(32, declared=True, spread=lambda: 0.5)
+    found.answered(found.sent(0.0, 1, 1.0), 0.05)
+    for at in (0.1, 0.9):
+        found.refused(found.sent(at, 1, 1.0), at + 0.05, 0, pause_s=0.01, is_rate=True)
+        assert found.is_limiting
+        found.answered(found.sent(at + 0.4, 1, 1.0), at + 0.45)
+    assert found.per_s is None
+    assert not found.is_limiting
 
 
 def test_a_small_server_is_found_from_below() -> None:
