@@ -154,14 +154,15 @@ def hasty_stops(room: Room) -> list[Check]:
 
 def sleep(room: Room) -> list[Check]:
     """The machine sleeps in the middle: every timeout is over when it wakes."""
-    timeouts = {"connect_timeout_s": 1.0, "read_timeout_s": 1.0}
+    # Beyond what an answer takes on a busy machine, or that would time out as well.
+    timeouts = {"connect_timeout_s": 3.0, "read_timeout_s": 3.0}
     with room.serve(latency_s=LATENCY_S) as server:
         sweep = room.sweep(server, endpoint=timeouts)
         child = sweep.start()
         target = room.rng.randint(10, 40)
         until(lambda: server.count("answered") >= target, room.patient_s)
         child.send(signal.SIGSTOP)
-        time.sleep(3.0)
+        time.sleep(5.0)
         child.send(signal.SIGCONT)
         found = sweep.ends(child, 0)
         counted = server.quiet()
