@@ -100,7 +100,7 @@ def test_the_second_signal_leaves_at_once_and_loses_nothing(tmp_path: Path) -> N
 
 
 def test_a_closed_terminal_stops_a_run_as_a_signal_does(tmp_path: Path) -> None:
-    with endpoint(tmp_path, latency_s=0.05) as url:
+    with endpoint(tmp_path, latency_s=0.5) as url:
         config = write_config(tmp_path, url, tasks=4, trials=2)
         run = tmp_path / "run.sqlite"
         process = start("run", str(config), "--out", str(run), "--quiet")
