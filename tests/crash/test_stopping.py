@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,15 @@ def test_the_second_signal_leaves_at_once_and_loses_nothing(tmp_path: Path) -> N
         assert stats(url)["repeated"] == 0
 
 
+@pytest.fixture
+def heeding_hangups() -> Iterator[None]:
+    """Processes begun here heed a closed terminal, also where the tests run under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heeding_hangups")
 def test_a_closed_terminal_stops_a_run_as_a_signal_does(tmp_path: Path) -> None:
     with endpoint(tmp_path, latency_s=0.5) as url:
         config = write_config(tmp_path, url, tasks=4, trials=2)
