@@ -74,12 +74,12 @@ def reported(path: Path) -> Report:
 
 
 class Recorder:
-    """An ASGI app before another that keeps every chat request and what it came from."""
+    """An ASGI app before another that keeps every chat request, and where it came from if told."""
 
     def __init__(self, app: EmbeddedEndpoint) -> None:
         self._app = app
         self.requests: list[dict[str, Any]] = []
-        self.origins: list[Origin] = []
+        self.origins: list[Origin | None] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve, keeping the body."""
@@ -88,11 +88,15 @@ class Recorder:
             message = await receive()
             if message["type"] == "http.request" and message.get("body"):
                 self.requests.append(loads(message["body"]))
-                told = dict(scope["headers"])[ORIGIN_HEADER.encode()]
-                self.origins.append(msgspec.json.decode(unquote(told.decode()), type=Origin))
+                self.origins.append(_origin(dict(scope["headers"])))
             return message
 
         await self._app(scope, kept, send)
+
+
+def _origin(headers: dict[bytes, bytes]) -> Origin | None:
+    told = headers.get(ORIGIN_HEADER.encode())
+    return None if told is None else msgspec.json.decode(unquote(told.decode()), type=Origin)
 
 
 @asynccontextmanager

@@ -73,6 +73,7 @@ def turns_of(
     """Every request: of which cell and side, its body, and the conversation before it."""
     sent: dict[tuple[str, str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for origin, body in zip(recorder.origins, recorder.requests, strict=True):
+        assert origin is not None
         sent[origin.task_id, origin.mode, origin.policy, origin.role].append(body)
     with RunReader(run) as reader:
         for cell_id, cell in reader.cells():
