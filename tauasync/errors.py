@@ -33,6 +33,9 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
+from typing import TypeVar
+
+E = TypeVar("E", bound=Exception)
 
 
 class TauasyncError(Exception):
@@ -166,6 +169,26 @@ class EndpointError(TauasyncError):
         if self.attempts > 1:
             facts.append(f"{self.attempts} attempts")
         return f"{self.message} ({', '.join(facts)})"
+
+
+def fresh(error: E) -> E:
+    """The same failure, as an exception of its own.
+
+    One exception raised in many tasks would gather all their tracebacks. What belongs to a single
+    call (its attempts, the pause it was asked for) is not carried over.
+    """
+    if not isinstance(error, EndpointError):
+        return type(error)(*error.args)
+    made = type(error)(
+        error.message,
+        endpoint=error.endpoint,
+        model=error.model,
+        status=error.status,
+        request_id=error.request_id,
+        body=error.body,
+    )
+    made.hint = error.hint
+    return made
 
 
 class TransientError(EndpointError):

@@ -35,6 +35,7 @@ from tauasync.errors import (
     StorageError,
     TransientError,
     TransportError,
+    fresh,
 )
 
 T = TypeVar("T")
@@ -352,17 +353,8 @@ class Caller:
 
     def _check_breaker(self, model: str) -> None:
         first = self._broken.get(model)
-        if first is None:
-            return
-        # A copy: one exception raised in many tasks would gather all their tracebacks.
-        raise type(first)(
-            first.message,
-            endpoint=first.endpoint,
-            model=first.model,
-            status=first.status,
-            request_id=first.request_id,
-            body=first.body,
-        )
+        if first is not None:
+            raise fresh(first)
 
 
 def trouble_of(error: EndpointError) -> Trouble | None:

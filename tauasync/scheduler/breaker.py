@@ -19,6 +19,7 @@ from tauasync.errors import (
     QuotaExhausted,
     RateLimited,
     TauasyncError,
+    fresh,
 )
 
 FAILURES_IN_A_ROW = 25
@@ -101,7 +102,7 @@ class Breakers:
             EndpointUnusable: it is given up.
         """
         if self.broken and (found := self.broken.get(model)) is not None:
-            raise copy_of(found.error)
+            raise fresh(found.error)
 
     def answered(self, model: str, *, from_cache: bool = False) -> None:
         """The model answered, now or, from the cache, at some time under the same address."""
@@ -141,15 +142,3 @@ class Breakers:
         found = Broken(model=model, endpoint=self._endpoint_of(model), error=error)
         self.broken[model] = found
         self._on_broken(found)
-
-
-def copy_of(error: EndpointUnusable) -> EndpointUnusable:
-    """A fresh one: one exception raised in many tasks would gather all their tracebacks."""
-    return type(error)(
-        error.message,
-        endpoint=error.endpoint,
-        model=error.model,
-        status=error.status,
-        request_id=error.request_id,
-        body=error.body,
-    )

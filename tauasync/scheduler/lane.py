@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from tauasync.endpoint.lane import LaneStatistics, Trouble
-from tauasync.errors import EndpointUnusable
+from tauasync.errors import EndpointUnusable, fresh
 from tauasync.scheduler.adaptive import ADAPTIVE_CEILING, Adaptive, Cut, Sent
 from tauasync.scheduler.allowance import Allowance, allowance, resized
 from tauasync.scheduler.outage import Outage
@@ -193,10 +193,10 @@ class Lane:
             Exception: what the lane was shut with.
         """
         if self._shut is not None:
-            raise _copy(self._shut)
+            raise fresh(self._shut)
         queue = self._queue(model)
         if queue.given_up is not None:
-            raise _copy(queue.given_up)
+            raise fresh(queue.given_up)
         future: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         self._arrivals += 1
         waiter = (order, self._arrivals, tokens, tries, future)
@@ -534,7 +534,7 @@ class Lane:
     def _dismiss(self, queue: _Queue, error: Exception) -> None:
         for waiter in queue.waiters:
             if not waiter[4].done():
-                waiter[4].set_exception(_copy(error))
+                waiter[4].set_exception(fresh(error))
         queue.waiters.clear()
         queue.waiting = 0
 
@@ -612,10 +612,3 @@ def _told(old: Allowance | None, told: float | None, declared: float | None) -> 
     if old is not None and old.limit == max(1.0, told):
         return old
     return resized(old, told)
-
-
-def _copy(error: Exception) -> Exception:
-    """One exception raised in many tasks would gather all their tracebacks."""
-    if isinstance(error, EndpointUnusable):
-        return type(error)(error.message, endpoint=error.endpoint, model=error.model)
-    return type(error)(*error.args)
