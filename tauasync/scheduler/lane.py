@@ -172,7 +172,6 @@ class Lane:
         self._tally = Tally()
         self._opened_at: float | None = None
         self._arrivals = 0
-        self._rooms: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._shut: Exception | None = None
 
@@ -268,7 +267,6 @@ class Lane:
         for queue in self._turn:
             queue.adaptive.set_ceiling(self._ceiling, declared=limits.max_in_flight is not None)
         self._dispatch()
-        self._announce()
 
     def has_room(self, model: str) -> bool:
         """Whether a call of this model would be let through now; nobody of it waits."""
@@ -280,19 +278,11 @@ class Lane:
             return False
         return self._windows_free_at(now, 1) <= now
 
-    async def room(self) -> None:
-        """Wait until something changed: a slot freed, a pause or a window over, a limit grown."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._rooms.append(future)
-        self._dispatch()
-        await future
-
     def shut(self, error: Exception) -> None:
         """Let nothing more through: whoever waits, now or later, gets this error."""
         self._shut = error
         for queue in self._turn:
             self._dismiss(queue, error)
-        self._announce()
 
     def close(self) -> None:
         """Stop the timer; waiting calls are their owners' to cancel."""
@@ -342,17 +332,13 @@ class Lane:
         if tokens is not None:
             self._amend(permit, tokens)
         self._tally.add(now, 0, permit.sent.tokens if tokens is None else tokens)
-        adaptive = queue.adaptive
-        if adaptive.is_limiting:
-            adaptive.answered(permit.sent, now)
+        was_limiting = queue.adaptive.is_limiting
+        queue.adaptive.answered(permit.sent, now)
+        if was_limiting:
             self._tell_cut(queue)
-        else:
-            adaptive.answered(permit.sent, now)
-        if queue.recovers_at is not None:
-            self._tell_recovery(queue)
+        self._tell_recovery(queue)
         if queue.outage.answered():
-            adaptive.reopen(now)
-            self._tell("outage_ended", queue)
+            self._is_back(queue, now)
 
     def refused(self, permit: Permit, pause_s: float | None, *, is_rate: bool) -> None:
         """One request was refused; the permit's part of the work."""
@@ -365,8 +351,7 @@ class Lane:
         if pause_s is not None:
             self.pause(queue.model, pause_s)
         if queue.outage.is_down and queue.outage.answered():
-            queue.adaptive.reopen(now)
-            self._tell("outage_ended", queue)
+            self._is_back(queue, now)
 
     def failed(self, permit: Permit, trouble: Trouble, message: str) -> None:
         """One request failed; the permit's part of the work."""
@@ -386,8 +371,6 @@ class Lane:
             queue.looking = None
         queue.adaptive.gone(permit.sent, self._now())
         self._dispatch()
-        if self._rooms:
-            self._announce()
 
     # ---- inside
 
@@ -435,13 +418,7 @@ class Lane:
             turn.rotate(-1)
             passed = 0
             head[4].set_result(self._admit(queue, now, tokens))
-        self._wake(min(wake_at, self._room_at(now)) if self._rooms else wake_at)
-
-    def _room_at(self, now: float) -> float:
-        """When the clock alone next makes room, for those who wait for it with no call yet."""
-        times = [self._free_at(queue, now, 1) for queue in self._turn if not queue.waiting]
-        times.append(self._windows_free_at(now, 1))
-        return min((at for at in times if at > now), default=math.inf)
+        self._wake(wake_at)
 
     def _free_at(self, queue: _Queue, now: float, tokens: int) -> float:
         """When the model's own state lets a request pass."""
@@ -551,13 +528,6 @@ class Lane:
     def _on_timer(self) -> None:
         self._timer = None
         self._dispatch()
-        self._announce()
-
-    def _announce(self) -> None:
-        rooms, self._rooms = self._rooms, []
-        for future in rooms:
-            if not future.done():
-                future.set_result(None)
 
     def _queue(self, model: str) -> _Queue:
         queue = self._queues.get(model)
@@ -571,6 +541,10 @@ class Lane:
             queue = self._queues[model] = _Queue(model, adaptive, outage)
             self._turn.append(queue)
         return queue
+
+    def _is_back(self, queue: _Queue, now: float) -> None:
+        queue.adaptive.reopen(now)
+        self._tell("outage_ended", queue)
 
     def _tell(self, kind: str, queue: _Queue, **facts: Any) -> None:
         if self._on_event is not None:
