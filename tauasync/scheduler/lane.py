@@ -3,6 +3,9 @@
 Declared limits hold for the endpoint as a whole. Its models queue apart and are served in
 turn, so that a slow, limited or absent one does not starve another; what an endpoint answers
 (a refusal, a pause, the size of a limit, a failure) concerns the model that was asked.
+
+What is decided lies in pure modules (`allowance`, `adaptive`, `outage`); this one is long because
+all that changes when a request goes or comes back changes together, without an await between.
 """
 
 from __future__ import annotations
@@ -14,16 +17,16 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from types import TracebackType
 from typing import Any
 
 from tauasync.endpoint.lane import LaneStatistics, Trouble
 from tauasync.errors import EndpointUnusable, fresh
-from tauasync.scheduler.adaptive import ADAPTIVE_CEILING, Adaptive, Cut, Sent
+from tauasync.scheduler.adaptive import ADAPTIVE_CEILING, Adaptive, Cut
 from tauasync.scheduler.allowance import Allowance, allowance, resized
+from tauasync.scheduler.model_queue import ModelQueue, Permit
 from tauasync.scheduler.outage import Outage
 from tauasync.scheduler.tally import Tally
-from tauasync.scheduler.window import SPAN_S, Entry
+from tauasync.scheduler.window import SPAN_S
 
 OUTAGE_PATIENCE_S = 6 * 3600.0
 RECORDED_PAUSE_S = 5.0
@@ -40,98 +43,6 @@ class LaneLimits:
     max_in_flight: int | None = None
     requests_per_min: float | None = None
     tokens_per_min: float | None = None
-
-
-class _Queue:
-    """One model: its calls that wait (a heap), and what is known of it."""
-
-    def __init__(self, model: str, adaptive: Adaptive, outage: Outage) -> None:
-        self.model = model
-        self.adaptive = adaptive
-        self.outage = outage
-        self.waiters: list[_Waiter] = []
-        self.waiting = 0
-        self.in_flight = 0
-        self.paused_until = -math.inf
-        self.looking: Permit | None = None
-        self.given_up: EndpointUnusable | None = None
-        self.last_failure = ""
-        self.told_requests: Allowance | None = None
-        self.told_tokens: Allowance | None = None
-        self.recovers_at: tuple[str, float] | None = None
-
-    def head(self) -> _Waiter | None:
-        """Who is next; those who gave up are forgotten."""
-        waiters = self.waiters
-        while waiters and waiters[0][4].done():
-            heapq.heappop(waiters)
-        return waiters[0] if waiters else None
-
-    def scout(self) -> _Waiter | None:
-        """Who is to see whether the endpoint answers: who has tried least, so that a request
-        that breaks the server does not keep all others from being tried."""
-        waiting = [one for one in self.waiters if not one[4].done()]
-        return min(waiting, key=lambda one: (one[3], one[0], one[1]), default=None)
-
-    def take(self, waiter: _Waiter) -> None:
-        """Take one out of the queue."""
-        if self.waiters[0] is waiter:
-            heapq.heappop(self.waiters)
-        else:
-            self.waiters.remove(waiter)
-            heapq.heapify(self.waiters)
-        self.waiting -= 1
-
-
-class Permit:
-    """One slot of the lane; leaving its `with` block frees it."""
-
-    __slots__ = ("_lane", "_open", "queue", "sent", "tokens", "told")
-
-    def __init__(self, lane: Lane, queue: _Queue, sent: Sent) -> None:
-        self._lane = lane
-        self._open = True
-        self.queue = queue
-        self.sent = sent
-        self.tokens: Entry | None = None
-        self.told: Entry | None = None
-
-    def served(self, tokens: int | None) -> None:
-        """The endpoint took the request, whatever it made of it.
-
-        Args:
-            tokens: what was really used; None keeps the estimate.
-        """
-        self._lane.served(self, tokens)
-
-    def refused(self, pause_s: float | None, *, is_rate: bool = False) -> None:
-        """The endpoint refused the request for being too many."""
-        self._lane.refused(self, pause_s, is_rate=is_rate)
-
-    def failed(self, trouble: Trouble, message: str) -> None:
-        """The endpoint failed on its side, or did not answer."""
-        self._lane.failed(self, trouble, message)
-
-    def release(self) -> None:
-        """Free the slot; a second time does nothing."""
-        if self._open:
-            self._open = False
-            self._lane.freed(self)
-
-    def __enter__(self) -> Permit:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()
-
-
-_Waiter = tuple[int, int, int, int, asyncio.Future[Permit]]
-"""Order of the conversation, arrival, tokens, tries, who waits."""
 
 
 class Lane:
@@ -163,8 +74,8 @@ class Lane:
         self._random = random or Random()
         self._requests = allowance(limits.requests_per_min)
         self._tokens = allowance(limits.tokens_per_min)
-        self._queues: dict[str, _Queue] = {}
-        self._turn: deque[_Queue] = deque()
+        self._queues: dict[str, ModelQueue] = {}
+        self._turn: deque[ModelQueue] = deque()
         self._in_flight = 0
         self._peak = 0
         self._admitted = 0
@@ -420,7 +331,7 @@ class Lane:
             head[4].set_result(self._admit(queue, now, tokens))
         self._wake(wake_at)
 
-    def _free_at(self, queue: _Queue, now: float, tokens: int) -> float:
+    def _free_at(self, queue: ModelQueue, now: float, tokens: int) -> float:
         """When the model's own state lets a request pass."""
         if queue.outage.is_down:
             if now >= queue.outage.gives_up_at() and queue.looking is None:
@@ -470,7 +381,7 @@ class Lane:
                 return "found_pace"
         return None
 
-    def _admit(self, queue: _Queue, now: float, tokens: int) -> Permit:
+    def _admit(self, queue: ModelQueue, now: float, tokens: int) -> Permit:
         self._admitted += 1
         self._in_flight += 1
         queue.in_flight += 1
@@ -497,7 +408,7 @@ class Lane:
         if permit.told is not None and permit.queue.told_tokens is not None:
             permit.queue.told_tokens.amend(permit.told, tokens)
 
-    def _give_up(self, queue: _Queue) -> None:
+    def _give_up(self, queue: ModelQueue) -> None:
         queue.given_up = EndpointUnusable(
             f"no answer for {self._patience_s:g} s although it had answered before; "
             f"the last failure: {queue.last_failure}; "
@@ -508,7 +419,7 @@ class Lane:
         self._tell("outage_given_up", queue, error=queue.last_failure)
         self._dismiss(queue, queue.given_up)
 
-    def _dismiss(self, queue: _Queue, error: Exception) -> None:
+    def _dismiss(self, queue: ModelQueue, error: Exception) -> None:
         for waiter in queue.waiters:
             if not waiter[4].done():
                 waiter[4].set_exception(fresh(error))
@@ -529,7 +440,7 @@ class Lane:
         self._timer = None
         self._dispatch()
 
-    def _queue(self, model: str) -> _Queue:
+    def _queue(self, model: str) -> ModelQueue:
         queue = self._queues.get(model)
         if queue is None:
             adaptive = Adaptive(
@@ -538,19 +449,19 @@ class Lane:
                 spread=self._random.random,
             )
             outage = Outage(self._patience_s, self._random.random)
-            queue = self._queues[model] = _Queue(model, adaptive, outage)
+            queue = self._queues[model] = ModelQueue(model, adaptive, outage)
             self._turn.append(queue)
         return queue
 
-    def _is_back(self, queue: _Queue, now: float) -> None:
+    def _is_back(self, queue: ModelQueue, now: float) -> None:
         queue.adaptive.reopen(now)
         self._tell("outage_ended", queue)
 
-    def _tell(self, kind: str, queue: _Queue, **facts: Any) -> None:
+    def _tell(self, kind: str, queue: ModelQueue, **facts: Any) -> None:
         if self._on_event is not None:
             self._on_event(kind, {"endpoint": self._name, "model": queue.model, **facts})
 
-    def _tell_cut(self, queue: _Queue) -> None:
+    def _tell_cut(self, queue: ModelQueue) -> None:
         cut: Cut | None = queue.adaptive.last_cut()
         if cut is None:
             return
@@ -565,7 +476,7 @@ class Lane:
             refused=cut.refused,
         )
 
-    def _tell_recovery(self, queue: _Queue) -> None:
+    def _tell_recovery(self, queue: ModelQueue) -> None:
         if queue.recovers_at is None:
             return
         what, level = queue.recovers_at
