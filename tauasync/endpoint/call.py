@@ -10,19 +10,21 @@ by the limit set here, it is paid, thrown away, and asked for again at greater l
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 from time import time
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import anyio
 
+from tauasync.endpoint.errand import Errand
 from tauasync.endpoint.failure import Facts, error_from_answer
 from tauasync.endpoint.http import Http, NoAnswer, Reply
 from tauasync.endpoint.lane import Lane, Permit, Trouble
-from tauasync.endpoint.ledger import Amount, Ledger, Reservation
+from tauasync.endpoint.ledger import Ledger
+from tauasync.endpoint.purse import Purse
 from tauasync.endpoint.retry import CallClock, RetryPolicy, Sleep, make_retrying
 from tauasync.endpoint.retry_after import exhausted_for_s, told_limits
 from tauasync.endpoint.spec import EndpointSpec
@@ -42,63 +44,6 @@ T = TypeVar("T")
 
 _UNAVAILABLE = frozenset({502, 503, 529, *range(520, 524)})
 """Statuses of gateways and overloaded services."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShorterRequest:
-    """The same request with a lower limit on its answer.
-
-    Attributes:
-        limit: tokens the answer may have.
-        bound: the most it can use.
-        content: its body.
-        headers: its own.
-    """
-
-    limit: int
-    bound: Amount
-    content: Callable[[], bytes]
-    headers: Mapping[str, str]
-
-
-def _none_shorter(too_short: int) -> Sequence[ShorterRequest]:
-    return ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Errand(Generic[T]):
-    """What to send and what to make of the answer.
-
-    Attributes:
-        model: the model's name in the configuration.
-        url, content, headers: the request.
-        key: of the request in the cache.
-        tokens: estimate of input and output, for the lane.
-        order: when the call's conversation was opened, for the lane.
-        bound: the most the request can use.
-        shorter: the request with shorter answers, descending, given the limit that has cut this
-            answer off already (0 for none); asked where the budget is short.
-        read: a reply with status 200 as a value; raises `EndpointError`.
-        cost_of: what the value really used.
-        is_sure: whether the endpoint said what the value used.
-        is_cut: whether the value was cut off by a limit of so many tokens.
-        commit: keeps the value; what it returns is the call's result.
-    """
-
-    model: str
-    url: str
-    content: bytes
-    headers: Mapping[str, str]
-    key: str
-    tokens: int
-    order: int
-    bound: Amount
-    read: Callable[[Reply, Facts], T]
-    cost_of: Callable[[T], Amount]
-    commit: Callable[[T, CallClock], Awaitable[T]]
-    shorter: Callable[[int], Sequence[ShorterRequest]] = _none_shorter
-    is_sure: Callable[[T], bool] = lambda value: True
-    is_cut: Callable[[T, int], bool] = lambda value, limit: False
 
 
 @dataclass(slots=True)
@@ -171,7 +116,7 @@ class Caller:
         """
         self._check_breaker(errand.model)
         clock = CallClock()
-        purse = _Purse(self._ledger, errand)
+        purse = Purse(self._ledger, errand)
         try:
             return await self._repeat(partial(self._attempt, errand, purse, clock), clock)
         except EndpointError as error:
@@ -201,14 +146,14 @@ class Caller:
         retrying = make_retrying(self._policy, clock, sleep=self._sleep, random=self._random)
         return await retrying(again)
 
-    async def _attempt(self, errand: Errand[T], purse: _Purse, clock: CallClock) -> T:
+    async def _attempt(self, errand: Errand[T], purse: Purse, clock: CallClock) -> T:
         while True:
             try:
                 return await self._once(errand, purse, clock)
             except _CutOff:
                 continue
 
-    async def _once(self, errand: Errand[T], purse: _Purse, clock: CallClock) -> T:
+    async def _once(self, errand: Errand[T], purse: Purse, clock: CallClock) -> T:
         await purse.fill()
         permit = await self._lane.acquire(
             errand.model, errand.tokens, errand.order, tries=clock.attempts
@@ -259,7 +204,7 @@ class Caller:
     async def _send(
         self,
         errand: Errand[T],
-        purse: _Purse,
+        purse: Purse,
         clock: CallClock,
         facts: Facts,
     ) -> Reply:
@@ -292,7 +237,7 @@ class Caller:
         return errand.read(reply, facts)
 
     def _note_failure(
-        self, errand: Errand[T], error: EndpointError, purse: _Purse, permit: Permit
+        self, errand: Errand[T], error: EndpointError, purse: Purse, permit: Permit
     ) -> None:
         if may_be_billed(error) and purse.on_the_wire:
             purse.charge()
@@ -379,69 +324,3 @@ def may_be_billed(error: EndpointError) -> bool:
 
 class _CutOff(Exception):
     """An answer that a limit set here cut off: it is asked for again."""
-
-
-class _Purse:
-    """The money of one call: at most one open reservation at a time.
-
-    Attributes:
-        on_the_wire: whether a request is out whose fate is not known; closing then charges.
-        shorter: the request that the reservation covers, None for the errand's own.
-    """
-
-    def __init__(self, ledger: Ledger, errand: Errand[T]) -> None:
-        self._ledger = ledger
-        self._model = errand.model
-        self._key = errand.key
-        self._bound = errand.bound
-        self._shorter = errand.shorter
-        self._too_short = 0
-        self._reservation: Reservation | None = None
-        self.on_the_wire = False
-        self.shorter: ShorterRequest | None = None
-
-    async def fill(self) -> None:
-        if self._reservation is not None:
-            return
-        offers: list[ShorterRequest] = []
-
-        def bounds() -> Sequence[Amount]:
-            offers[:] = self._shorter(self._too_short)
-            return [one.bound for one in offers]
-
-        reservation = await self._ledger.reserve(
-            self._bound, self._model, self._key, shorter=bounds
-        )
-        self.shorter = offers[reservation.size - 1] if reservation.size else None
-        self._reservation = reservation
-
-    async def enter(self) -> None:
-        assert self._reservation is not None
-        await self._reservation.enter()
-
-    def settle(self, cost: Amount, *, is_sure: bool) -> None:
-        self.on_the_wire = False
-        if self._reservation is not None:
-            self._reservation.settle(cost, is_sure=is_sure)
-            self._reservation = None
-
-    def charge(self, cost: Amount | None = None) -> None:
-        self.on_the_wire = False
-        if self._reservation is not None:
-            self._reservation.charge(cost)
-            self._reservation = None
-
-    def discard(self, cost: Amount | None) -> None:
-        """The answer was cut off: it is paid, and the next one has to be longer."""
-        if self.shorter is not None:
-            self._too_short = self.shorter.limit
-        self.charge(cost)
-
-    def close(self) -> None:
-        if self._reservation is None:
-            return
-        if self.on_the_wire:
-            self.charge()
-        else:
-            self._reservation.release()
-            self._reservation = None

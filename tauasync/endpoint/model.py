@@ -23,7 +23,7 @@ import msgspec
 
 from tauasync.endpoint.answer import parse_answer
 from tauasync.endpoint.cache import AnswerCache
-from tauasync.endpoint.call import Caller, Errand, ShorterRequest
+from tauasync.endpoint.call import Caller
 from tauasync.endpoint.completion import (
     IDEMPOTENCY_HEADER,
     ORIGIN_HEADER,
@@ -32,6 +32,7 @@ from tauasync.endpoint.completion import (
     Origin,
     salt_of,
 )
+from tauasync.endpoint.errand import Errand, ShorterRequest
 from tauasync.endpoint.failure import Facts
 from tauasync.endpoint.frame import Frame, Heads
 from tauasync.endpoint.history import EncodedHistory, Openings
