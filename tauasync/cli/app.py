@@ -26,7 +26,6 @@ tasks_app = typer.Typer(
     help="Look at the tasks of a domain.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(tasks_app, name="tasks")
-
 app.add_typer(cache_app, name="cache")
 
 # `readable=False` throughout: whoever opens a file says what is wrong with it, in the one form that
@@ -65,6 +64,7 @@ TokensOpt = Annotated[
 QuietOpt = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no report at the end.")
 ]
+NoReportOpt = Annotated[bool, typer.Option("--quiet", "-q", help="No report at the end.")]
 
 
 def _version(*, value: bool) -> None:
@@ -175,7 +175,7 @@ def rescore(
     run_file: RunArg,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report at the end.")] = False,
+    quiet: NoReportOpt = False,
 ) -> None:
     """Score every finished conversation of a run again; none is played."""
     from tauasync.cli.rescore import rescore_run
@@ -200,7 +200,7 @@ def recost(
     ] = None,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report at the end.")] = False,
+    quiet: NoReportOpt = False,
 ) -> None:
     """Compute the costs of a run again, at present prices, from its recorded usage."""
     from tauasync.cli.recost import recost_run

@@ -8,7 +8,7 @@ import anyio
 from rich.console import Console
 from rich.live import Live
 
-from tauasync.report.panel import lane_lines, line, panel, straggler_lines
+from tauasync.report.panel import lines, panel
 from tauasync.scheduler.snapshot import Snapshot
 
 REFRESH_S = 0.5
@@ -37,7 +37,6 @@ async def _lines(snapshot: Callable[[], Snapshot], console: Console) -> None:
 
 
 def print_lines(now: Snapshot, console: Console) -> None:
-    """Say in plain lines how it goes: the sweep, each endpoint, the oldest episodes."""
-    details = (*lane_lines(now.lanes), *straggler_lines(now.oldest))
-    for text in (line(now), *(f"  {detail}" for detail in details)):
+    """Say in plain lines how it goes."""
+    for text in lines(now):
         console.print(text, soft_wrap=True, highlight=False, markup=False)

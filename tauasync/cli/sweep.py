@@ -40,7 +40,6 @@ from tauasync.scheduler.control import StopReason
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.files import find_runs
 from tauasync.store.reader import RunReader
-from tauasync.store.records import CellStatus
 from tauasync.store.run_store import RunStore
 from tauasync.store.upkeep import refuse_existing
 
@@ -81,7 +80,7 @@ def go_on(
     """Reopen a run file and play what is open."""
     with RunReader(path) as reader:
         manifest = reader.manifest()
-        is_complete = _is_complete(reader)
+        is_complete = not reader.is_unfinished()
     settings = config_for_resume(
         manifest, config=config, overrides=overrides, data_dir=data_dir, environ=os.environ
     )
@@ -112,11 +111,6 @@ def offer_runs() -> int:
     if len(found) > LISTED_RUNS:
         print(f"  and {len(found) - LISTED_RUNS} older ones", file=sys.stderr)
     return ExitCode.USAGE
-
-
-def _is_complete(reader: RunReader) -> bool:
-    counts = reader.counts()
-    return sum(counts.values()) == counts[CellStatus.PLAYED] and not reader.unscored_count()
 
 
 @contextmanager

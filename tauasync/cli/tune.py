@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from tauasync.config.manifest import from_json
 from tauasync.config.problems import did_you_mean
 from tauasync.errors import ConfigError, RunFileError
 from tauasync.report.words import plain
+from tauasync.scheduler.regulator import per_min
 from tauasync.store import tuning
 from tauasync.store.lock import Owner, at_work
 from tauasync.store.reader import RunReader
@@ -49,8 +49,8 @@ def tune_run(
             "--open-episodes",
         )
     for limit in (requests_per_min, tokens_per_min):
-        if limit is not None and not 0 <= limit < math.inf:
-            raise ConfigError(f"a limit per minute must be a number from 0, not {limit:g}")
+        if limit is not None:
+            per_min(limit)
     request = Tuning(
         id=tuning.new_id(),
         owner=_player(path),
@@ -123,7 +123,7 @@ def _wait(path: Path, deadline: float, request: Tuning) -> None:
         raise RunFileError(f"{path}: the process that played this run has ended")
     if time.monotonic() > deadline:
         raise RunFileError(
-            f"{path}: process {request.owner.pid} on {request.owner.host} did not heed the request "
+            f"{path}: {request.owner} did not heed the request "
             f"within {PATIENCE_S:g} s; it looks every {LOOK_EVERY_S:g} s when it is not stuck"
         )
     time.sleep(_POLL_S)

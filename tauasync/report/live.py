@@ -10,7 +10,7 @@ from rich.console import Group as Stack
 from rich.console import RenderableType
 from rich.text import Text
 
-from tauasync.report.panel import lane_lines, line, panel, straggler_lines
+from tauasync.report.panel import lines, panel
 from tauasync.report.render import DRY_RUN
 from tauasync.report.words import duration, moment, plain
 from tauasync.scheduler.progress import OLDEST
@@ -18,7 +18,7 @@ from tauasync.scheduler.snapshot import LanePulse, Snapshot, Straggler
 from tauasync.store.lock import at_work
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
-from tauasync.store.views import RunningCell
+from tauasync.store.views import Pulse, RunningCell
 
 SILENT_AFTER_S = 30.0
 """A process that has not told of itself for longer hangs, or is on another machine and gone."""
@@ -60,23 +60,21 @@ def live_of(reader: RunReader, *, now: float) -> Live:
         unscored = reader.unscored_count()
     planned, played = sum(counts.values()), counts[CellStatus.PLAYED]
     told = _nothing() if pulse is None else pulse.snapshot
-    age_s = 0.0 if pulse is None else max(0.0, now - pulse.at)
-    if owner is None:
-        # Nobody waits for anything, and nothing ends by itself.
-        told = structs.replace(told, eta_s=None, lanes=tuple(map(at_rest, told.lanes)))
+    is_played = owner is not None
     return Live(
         name=run.manifest.name,
         run_id=run.run_id,
         simulated=run.manifest.simulated,
         now=now,
-        owner=None if owner is None else f"process {owner.pid} on {owner.host}",
+        owner=None if owner is None else str(owner),
         told_at=None if pulse is None else pulse.at,
         snapshot=structs.replace(
             told,
             planned=planned,
             already=max(0, played - told.played),
             open_episodes=len(running),
-            lanes=aged(told.lanes, age_s),
+            eta_s=told.eta_s if is_played else None,  # nothing ends by itself
+            lanes=() if pulse is None else lanes_at(pulse, now, is_played=is_played),
             oldest=tuple(straggler(one, now=now) for one in running[:OLDEST]),
         ),
         open=planned - played,
@@ -94,6 +92,14 @@ def straggler(running: RunningCell, *, now: float) -> Straggler:
         waited_s=max(0.0, now - since),
         open_s=max(0.0, now - running.started_at),
     )
+
+
+def lanes_at(pulse: Pulse, now: float, *, is_played: bool) -> tuple[LanePulse, ...]:
+    """The lanes that a process told of, as they are now."""
+    lanes = pulse.snapshot.lanes
+    if not is_played:
+        return tuple(map(at_rest, lanes))
+    return aged(lanes, max(0.0, now - pulse.at))
 
 
 def at_rest(lane: LanePulse) -> LanePulse:
@@ -123,9 +129,7 @@ def live_view(live: Live) -> RenderableType:
 
 def live_lines(live: Live) -> Iterator[str]:
     """The look in plain lines."""
-    yield line(live.snapshot)
-    yield from (f"  {text}" for text in lane_lines(live.snapshot.lanes))
-    yield from (f"  {text}" for text in straggler_lines(live.snapshot.oldest))
+    yield from lines(live.snapshot)
     yield from (f"  {text}" for text in _remarks(live))
 
 

@@ -46,6 +46,13 @@ def _parts(now: Snapshot) -> Iterator[RenderableType]:
         yield stragglers_view(now.oldest, of_all=now.open_episodes)
 
 
+def lines(now: Snapshot) -> Iterator[str]:
+    """The same in plain lines: the sweep, each endpoint, the oldest episodes."""
+    yield line(now)
+    for detail in (*lane_lines(now.lanes), *straggler_lines(now.oldest)):
+        yield f"  {detail}"
+
+
 def line(now: Snapshot) -> str:
     """One line that says how it goes: the whole run, then this session, then what it waits for."""
     played = now.already + now.played

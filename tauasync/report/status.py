@@ -19,7 +19,7 @@ from tauasync.report.budget import (
     cap_states,
     is_worth_telling,
 )
-from tauasync.report.live import aged, at_rest, straggler
+from tauasync.report.live import lanes_at, straggler
 from tauasync.report.model import Cost
 from tauasync.report.panel import lanes_view, stragglers_view, waits
 from tauasync.report.render import DRY_RUN
@@ -30,7 +30,7 @@ from tauasync.scheduler.snapshot import LanePulse
 from tauasync.store.lock import at_work
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
-from tauasync.store.views import ErrorClass, EventRow, Pulse, RunningCell
+from tauasync.store.views import ErrorClass, EventRow, RunningCell
 
 LATEST_EVENTS = 12
 SHOWN_RUNNING = 10
@@ -109,16 +109,10 @@ def status_of(reader: RunReader, *, now: float) -> Status:
             log_bytes=reader.log_bytes(),
             budget=cap_states(run.manifest.config, reader.spending()),
             balance=balance(reader.played_counts()),
-            owner=None if owner is None else f"process {owner.pid} on {owner.host}",
-            endpoints=() if pulse is None else _lanes(pulse, now, is_played=owner is not None),
+            owner=None if owner is None else str(owner),
+            endpoints=() if pulse is None else lanes_at(pulse, now, is_played=owner is not None),
             told_at=None if pulse is None else pulse.at,
         )
-
-
-def _lanes(pulse: Pulse, now: float, *, is_played: bool) -> tuple[LanePulse, ...]:
-    if not is_played:
-        return tuple(map(at_rest, pulse.snapshot.lanes))
-    return aged(pulse.snapshot.lanes, max(0.0, now - pulse.at))
 
 
 def status_view(status: Status) -> RenderableType:

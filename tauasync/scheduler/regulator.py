@@ -108,15 +108,20 @@ class Regulator:
                 raise ConfigError(f"max_in_flight must be at least 1, not {max_in_flight}")
             after = replace(after, max_in_flight=max_in_flight)
         if requests_per_min is not None:
-            after = replace(after, requests_per_min=_per_min(requests_per_min))
+            after = replace(after, requests_per_min=per_min(requests_per_min))
         if tokens_per_min is not None:
-            after = replace(after, tokens_per_min=_per_min(tokens_per_min))
+            after = replace(after, tokens_per_min=per_min(tokens_per_min))
         lane.set_limits(after)
         old, new = asdict(before), asdict(after)
         return {key: {"was": old[key], "is": new[key]} for key in old if old[key] != new[key]}
 
 
-def _per_min(limit: float) -> float | None:
+def per_min(limit: float) -> float | None:
+    """A limit per minute as asked for; None where 0 takes it away.
+
+    Raises:
+        ConfigError: it is none.
+    """
     if not 0 <= limit < math.inf:
         raise ConfigError(f"a limit per minute must be a number from 0, not {limit:g}")
     return limit or None

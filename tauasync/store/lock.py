@@ -39,6 +39,9 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     began: str | None = None
 
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
 
 def this_process() -> Owner:
     """The process that asks."""
@@ -115,7 +118,7 @@ class RunLock:
         return True
 
     def _locked(self, owner: Owner | None) -> RunLockedError:
-        who = "another process" if owner is None else f"process {owner.pid} on {owner.host}"
+        who = "another process" if owner is None else str(owner)
         return RunLockedError(
             f"{self._run}: {who} is working on this run\n"
             "  wait until it ends, or stop it; `tauasync status` reads along without a lock"

@@ -5,7 +5,7 @@ What is streamed is ordered by id, which follows the order of play without a sor
 
 from __future__ import annotations
 
-from tauasync.store.rows import CELL_COLUMNS
+from tauasync.store.rows import CELL_COLUMNS, IS_OPEN
 
 _CELL = ", ".join(f"cell.{column}" for column in CELL_COLUMNS.split(", "))
 _GROUP = ", ".join(
@@ -22,21 +22,13 @@ the row of the attempt that paid was lost with its process."""
 CELLS = f"SELECT id, {CELL_COLUMNS} FROM cell ORDER BY id"
 CELL = f"SELECT id, {CELL_COLUMNS} FROM cell WHERE id = ?"
 TASK_CELLS = f"SELECT id, {CELL_COLUMNS} FROM cell WHERE task_id = ? ORDER BY position"
-OPEN_CELLS = (
-    f"SELECT id, {CELL_COLUMNS} FROM cell"
-    " WHERE status IN ('pending', 'infra_failed', 'budget_stopped') ORDER BY position"
-)
-OPEN_COUNT = (
-    "SELECT count(*) FROM cell WHERE status IN ('pending', 'infra_failed', 'budget_stopped')"
-)
+OPEN_CELLS = f"SELECT id, {CELL_COLUMNS} FROM cell WHERE {IS_OPEN} ORDER BY position"
 OPEN_TASKS = (
-    "SELECT domain, task_id, agent, count(*) AS cells FROM cell"
-    " WHERE status IN ('pending', 'infra_failed', 'budget_stopped') GROUP BY 1, 2, 3"
+    f"SELECT domain, task_id, agent, count(*) AS cells FROM cell WHERE {IS_OPEN} GROUP BY 1, 2, 3"
 )
 OPEN_LINES = (
     "SELECT agent, user, mode = 'no-user' AS alone, count(*) AS cells FROM cell"
-    " WHERE status IN ('pending', 'infra_failed', 'budget_stopped')"
-    " GROUP BY 1, 2, 3 ORDER BY min(position)"
+    f" WHERE {IS_OPEN} GROUP BY 1, 2, 3 ORDER BY min(position)"
 )
 NEXT_OPEN = (
     f"SELECT id, position, {CELL_COLUMNS} FROM cell WHERE status = ? AND position > ?"

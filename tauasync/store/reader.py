@@ -166,10 +166,6 @@ class RunReader:
         """The same, one at a time."""
         return self._made("cell", _numbered_cell, queries.OPEN_CELLS)
 
-    def open_count(self) -> int:
-        """How many cells are neither played nor running."""
-        return int(self._one(queries.OPEN_COUNT)[0])
-
     def open_lines(self) -> list[OpenLine]:
         """The open cells counted by who plays them, in order of play."""
         return list(self._made("cell of agent", _line_from, queries.OPEN_LINES))

@@ -14,7 +14,7 @@ from tauasync.evaluator.verdict import Verdict
 from tauasync.grid.cell import Cell
 from tauasync.jsonio import Json, clean_text, dumps, encode_struct, loads_exact
 from tauasync.scheduler.snapshot import LanePulse, Snapshot
-from tauasync.store.records import CompletionRow, EpisodeEnd, Manifest
+from tauasync.store.records import OPEN_STATES, CompletionRow, EpisodeEnd, Manifest
 from tauasync.types import Message, Mode, ToolCall, ToolMessage, TranscriptItem
 
 Value: TypeAlias = str | int | float | None
@@ -73,9 +73,10 @@ UPSERT_VERDICT = (
     " details = excluded.details, grading_version = excluded.grading_version,"
     " scored_at = excluded.scored_at"
 )
+IS_OPEN = "status IN ({})".format(", ".join(f"'{state}'" for state in OPEN_STATES))
+"""Whether a row of `cell` is of one that a resume plays."""
 BEGIN_CELL = (
-    "UPDATE cell SET status = 'running', attempts = attempts + 1"
-    " WHERE id = ? AND status IN ('pending', 'infra_failed', 'budget_stopped')"
+    f"UPDATE cell SET status = 'running', attempts = attempts + 1 WHERE id = ? AND {IS_OPEN}"
 )
 INSERT_EPISODE = (
     "INSERT INTO episode (id, cell_id, attempt, started_at, outcome, seed)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import TypeVar
 
 import msgspec
 
@@ -29,6 +30,8 @@ from tauasync.store.views import (
     UsageRow,
 )
 from tauasync.types import Mode, Termination, Usage
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class _Checks(msgspec.Struct, frozen=True):
@@ -116,19 +119,19 @@ def usage_from(row: sqlite3.Row) -> UsageRow:
 @checked
 def spending_from(row: sqlite3.Row) -> Spending:
     """A row of `queries.SPENDING`."""
-    return Spending(**{name: row[name] for name in Spending.__struct_fields__})
+    return _by_name(Spending, row)
 
 
 @checked
 def played_count_from(row: sqlite3.Row) -> PlayedCount:
     """A row of `queries.PLAYED_COUNTS`."""
-    return PlayedCount(**{name: row[name] for name in PlayedCount.__struct_fields__})
+    return _by_name(PlayedCount, row)
 
 
 @checked
 def open_task_from(row: sqlite3.Row) -> OpenTask:
     """A row of `queries.OPEN_TASKS`."""
-    return OpenTask(**{name: row[name] for name in OpenTask.__struct_fields__})
+    return _by_name(OpenTask, row)
 
 
 @checked
@@ -260,6 +263,11 @@ def event_from(row: sqlite3.Row) -> EventRow:
     """A row of `queries.EVENTS`."""
     data = loads(row["data"])
     return EventRow(at=row["at"], kind=row["kind"], cell_id=row["cell_id"], data=data)
+
+
+def _by_name(view: type[S], row: sqlite3.Row) -> S:
+    """A view whose fields are named as the columns."""
+    return view(**{name: row[name] for name in view.__struct_fields__})
 
 
 def _errors(text: str | None) -> tuple[ErrorRecord, ...]:

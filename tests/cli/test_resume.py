@@ -65,7 +65,7 @@ def test_a_resume_plays_exactly_what_was_planned_and_not_played(
     assert call(capsys, "resume", str(finished), "-q")[0] == 0
     with RunReader(finished) as reader:
         assert [len(reader.attempts(cell_id)) for cell_id, _ in reader.cells()] == [1, 1]
-        assert reader.open_count() == 0
+        assert len(reader.open_cells()) == 0
 
 
 @pytest.mark.timeout(120)
