@@ -30,7 +30,7 @@ from tauasync.store.reader import RunReader
 from tauasync.store.run_store import RunStore
 
 WARM_UP_TASKS = 4
-LOOK_EVERY_S = 0.05
+LOOK_EVERY_S = 0.25
 
 
 async def measure(config: RunConfig, stage: Stage, path: Path) -> SweepCost:
@@ -40,7 +40,7 @@ async def measure(config: RunConfig, stage: Stage, path: Path) -> SweepCost:
     async def show(snapshot: Callable[[], Snapshot]) -> None:
         nonlocal most
         while True:
-            most = max(most, snapshot().in_flight)
+            most = max(most, snapshot().open_episodes)
             await anyio.sleep(LOOK_EVERY_S)
 
     manifest = make_manifest(config, stage)
@@ -56,7 +56,7 @@ async def measure(config: RunConfig, stage: Stage, path: Path) -> SweepCost:
                 f"{end.open_cells} cells stayed open, {end.unscored} unscored: {'; '.join(why)}"
             )
         [told] = [event.data for event in reader.events(10) if event.kind == "sweep_ended"]
-        spent_microusd = reader.paid()[0] + reader.charged_at_bound()
+        spent_microusd = sum(one.total for one in reader.spending())
     counters = [entry["counters"] for entry in told["endpoints"].values()]
     return SweepCost(
         episodes=end.snapshot.played,

@@ -40,6 +40,22 @@ class Lengths:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a cell takes, by its length."""
+
+    line: float
+    square: float
+
+    def at(self, length: float) -> float:
+        """What one cell takes."""
+        return (self.line + self.square * length) * length
+
+    def over(self, lengths: Lengths) -> float:
+        """What some cells take together."""
+        return self.line * lengths.first + self.square * lengths.second
+
+
 @dataclass(slots=True)
 class Taken:
     """What cells of known lengths took."""
@@ -54,25 +70,25 @@ class Taken:
         self.by_length += length * took
         self.by_square += length**2 * took
 
-    def expected(self, known: Lengths, of: Lengths, *, grows: bool) -> float:
-        """What other cells will take.
+    def curve(self, known: Lengths, *, grows: bool) -> Curve:
+        """What other cells will take by their lengths.
 
         Args:
             known: the lengths of the cells counted here.
-            of: those of the others.
             grows: whether a cell takes more for each part of its length the longer it is.
         """
         if known.first <= 0:
-            return 0.0
+            return Curve(0.0, 0.0)
         determinant = known.second * known.fourth - known.third**2
-        if determinant > APART * known.second * known.fourth:
+        tells_apart = determinant > APART * known.second * known.fourth
+        if tells_apart:
             line = (self.by_length * known.fourth - self.by_square * known.third) / determinant
             square = (self.by_square * known.second - self.by_length * known.third) / determinant
             if line >= 0 and square >= 0:
-                return line * of.first + square * of.second
+                return Curve(line, square)
             if line < 0:
-                return self.by_square / known.fourth * of.second
-        evenly = self.total / known.first * of.first
-        if not grows or determinant > APART * known.second * known.fourth:
-            return evenly
-        return (evenly + self.total / known.second * of.second) / 2
+                return Curve(0.0, self.by_square / known.fourth)
+        evenly = self.total / known.first
+        if not grows or tells_apart:
+            return Curve(evenly, 0.0)
+        return Curve(evenly / 2, self.total / known.second / 2)

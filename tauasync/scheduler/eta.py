@@ -93,13 +93,22 @@ class _Agent:
 
     Attributes:
         left: those that are not finished, open ones included.
-        finished: those that are.
+        opened: the episodes in progress.
+        finished: the cells played.
         lanes: what these took.
     """
 
     left: Lengths
+    opened: dict[int, _Open] = field(default_factory=dict)
     finished: Lengths = field(default_factory=Lengths)
     lanes: dict[str, _Done] = field(default_factory=dict)
+
+    def in_progress(self) -> Lengths:
+        """Of the opened cells."""
+        found = Lengths()
+        for one in self.opened.values():
+            found.add(one.length)
+        return found
 
 
 class _Lane:
@@ -140,7 +149,7 @@ class Eta:
 
     def begin(self, episode: int, agent: str, length: float) -> None:
         """An episode is opened."""
-        self._open[episode] = _Open(agent, length)
+        self._open[episode] = self._agent(agent).opened[episode] = _Open(agent, length)
 
     def answered(self, episode: int, lane: str, *, tokens: int, is_sent: bool) -> None:
         """An answer came, from the lane or from the response cache."""
@@ -152,7 +161,8 @@ class Eta:
     def end(self, episode: int, *, is_played: bool) -> None:
         """An episode has ended; what is not played now will not be in this session."""
         one = self._open.pop(episode)
-        agent = self._agents.setdefault(one.agent, _Agent(Lengths()))
+        agent = self._agent(one.agent)
+        del agent.opened[episode]
         agent.left.add(one.length, -1)
         if not is_played:
             return
@@ -167,7 +177,7 @@ class Eta:
     def give_up(self, model: str) -> None:
         """No further cell of an agent is begun."""
         if model in self._agents:
-            self._agents[model].left = self._opened(model)
+            self._agents[model].left = self._agents[model].in_progress()
 
     def look(self, now_s: float, lanes: Iterable[LanePulse]) -> None:
         """Take note of how the lanes are; often enough that little happens between two looks."""
@@ -209,10 +219,7 @@ class Eta:
         if pulse is not None and is_sent:
             limit = pulse.tokens_per_min if tokens else pulse.requests_per_min
             pace = pace if limit is None else min(pace, limit / 60)
-        left = sum(
-            self._work_left(name, agent, one, tokens=tokens, is_sent=is_sent)
-            for agent, one in agents.items()
-        )
+        left = sum(_work_left(name, one, tokens=tokens, is_sent=is_sent) for one in agents.values())
         if left <= 0:
             return 0.0
         if pace <= 0:
@@ -220,32 +227,24 @@ class Eta:
         pause_s = 0.0 if pulse is None else max(pulse.paused_s.values(), default=0.0)
         return pause_s + left / pace
 
-    def _work_left(
-        self, name: str, agent: str, one: _Agent, *, tokens: bool, is_sent: bool
-    ) -> float:
-        done = one.lanes.get(name)
-        if done is None:
-            return 0.0
-        taken = done.taken(tokens=tokens, is_sent=is_sent)
-        left = taken.expected(one.finished, one.left.less(self._opened(agent)), grows=tokens)
-        nothing = Work()
-        for it in self._open.values():
-            if it.agent == agent:
-                length = Lengths()
-                length.add(it.length)
-                whole = taken.expected(one.finished, length, grows=tokens)
-                so_far = it.work.get(name, nothing).amount(tokens=tokens)
-                left += max(whole - so_far, LEAST_LEFT * whole)
-        return left
-
-    def _opened(self, agent: str) -> Lengths:
-        found = Lengths()
-        for it in self._open.values():
-            if it.agent == agent:
-                found.add(it.length)
-        return found
+    def _agent(self, name: str) -> _Agent:
+        return self._agents.setdefault(name, _Agent(Lengths()))
 
     def _lane(self, name: str) -> _Lane:
         if name not in self._lanes:
             self._lanes[name] = _Lane(self._started_s)
         return self._lanes[name]
+
+
+def _work_left(lane: str, agent: _Agent, *, tokens: bool, is_sent: bool) -> float:
+    """What the cells of one agent still take of a lane."""
+    done = agent.lanes.get(lane)
+    if done is None:
+        return 0.0
+    curve = done.taken(tokens=tokens, is_sent=is_sent).curve(agent.finished, grows=tokens)
+    left = curve.over(agent.left.less(agent.in_progress()))
+    nothing = Work()
+    for one in agent.opened.values():
+        whole = curve.at(one.length)
+        left += max(whole - one.work.get(lane, nothing).amount(tokens=tokens), LEAST_LEFT * whole)
+    return left
