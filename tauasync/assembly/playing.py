@@ -13,6 +13,7 @@ from tauasync.grid.cell import Cell
 from tauasync.scheduler.breaker import Breakers
 from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl
+from tauasync.scheduler.finish import Outlook
 from tauasync.scheduler.load import CpuLoad
 from tauasync.scheduler.pool import play_all
 from tauasync.scheduler.queue import Line, Queue
@@ -53,6 +54,7 @@ async def play_open(
     spent_caps: SpentCaps,
     control: RunControl,
     ceiling: Ceiling,
+    outlook: Outlook,
 ) -> None:
     """Play every open cell that can be played."""
 
@@ -71,6 +73,7 @@ async def play_open(
         needs=needs,
         is_busy=CpuLoad().is_busy,
         ceiling=ceiling,
+        outlook=outlook,
     )
     await queue.run()
 

@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 
 from tauasync.assembly.cell_player import CellPlayer
-from tauasync.assembly.domains import Stage, steps_of
+from tauasync.assembly.domains import Stage
 from tauasync.assembly.lane_events import LaneEvents
 from tauasync.assembly.lane_view import LaneView
 from tauasync.assembly.models import OpenModels, open_models
@@ -19,21 +19,19 @@ from tauasync.assembly.money import budget_record, open_ledger, prepare_models, 
 from tauasync.assembly.operator import Operator
 from tauasync.assembly.playing import Needs, needs_of, play_open, score_again
 from tauasync.assembly.signals import Signals
+from tauasync.assembly.standing import length_on, outlook, standing
 from tauasync.assembly.stopping import Stopping
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache, NoCache, ResponseCache
 from tauasync.episode.step import Limits
 from tauasync.errors import EndpointUnusable
-from tauasync.evaluator.reward import SUCCESS_TOLERANCE
-from tauasync.grid.cell import Cell
 from tauasync.scheduler.breaker import Breakers, Broken, Unheard
 from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
-from tauasync.scheduler.curve import Lengths
 from tauasync.scheduler.handover import quick_handover
 from tauasync.scheduler.lag import LoopLag
-from tauasync.scheduler.progress import Before, Progress
+from tauasync.scheduler.progress import Progress
 from tauasync.scheduler.regulator import Regulator
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.scheduler.spent import SpentCaps
@@ -106,10 +104,10 @@ async def sweep(
             is the end's reason.
     """
     unscored = await store.finished() if rescore else await store.unscored()
-    before, run_id = await to_thread.run_sync(partial(_standing, store, stage, rescore=rescore))
+    found = await to_thread.run_sync(partial(standing, store, stage, rescore=rescore))
     control, lag, needs = RunControl(), LoopLag(), needs_of(config, stage)
     spent_caps = await spent_before(config, store)
-    progress = Progress(before, length=partial(_length, stage))
+    progress = Progress(found.before, length=length_on(stage))
     lane_events, ceiling = LaneEvents(), Ceiling(config.limits.open_episodes)
     async with (
         _cache(config) as cache,
@@ -118,9 +116,9 @@ async def sweep(
             config.role_models,
             tasks=stage.task,
             cache=cache,
-            ledger=(ledger := await open_ledger(config, store, cache, run_id=run_id)),
+            ledger=(ledger := await open_ledger(config, store, cache, run_id=found.run_id)),
             sleep=control.sleep,
-            payer=run_id,
+            payer=found.run_id,
             on_event=lane_events.note,
         ) as models,
     ):
@@ -150,7 +148,7 @@ async def sweep(
                     clients=models.clients,
                     endpoint_of=models.endpoint_of,
                     judge=config.roles.judge,
-                    payer=run_id,
+                    payer=found.run_id,
                     limits=_limits(config),
                     seed=config.run.seed,
                     control=control,
@@ -182,6 +180,7 @@ async def sweep(
                             spent_caps=spent_caps,
                             control=control,
                             ceiling=ceiling,
+                            outlook=outlook(config, stage, found, progress, ledger),
                         )
                 group.cancel_scope.cancel()
         with control.storing():
@@ -289,34 +288,6 @@ def _why(
     if control.reason is None and spent_caps.error is not None:
         return StopReason.BUDGET, spent_caps.error
     return control.reason, control.error
-
-
-def _standing(store: RunStore, stage: Stage, *, rescore: bool) -> tuple[Before, str]:
-    """Where the run stands, and its id.
-
-    Args:
-        rescore: nothing is to be played, and what is solved is found out anew.
-    """
-    left: dict[str, Lengths] = {}
-    with RunReader(store.path) as reader, reader.snapshot():
-        if not rescore:
-            for one in reader.open_tasks():
-                steps = steps_of(stage.task(one.domain, one.task_id))
-                left.setdefault(one.agent, Lengths()).add(steps, one.cells)
-        counts, (paid, unpriced) = reader.counts(), reader.paid()
-        before = Before(
-            planned=sum(counts.values()),
-            played=counts[CellStatus.PLAYED],
-            solved=0 if rescore else reader.solved_count(tolerance=SUCCESS_TOLERANCE),
-            paid=paid,
-            unpriced=unpriced,
-            left=left,
-        )
-        return before, reader.run().run_id
-
-
-def _length(stage: Stage, cell: Cell) -> float:
-    return steps_of(stage.task(cell.domain, cell.task_id))
 
 
 def _left(store: RunStore) -> tuple[int, int]:

@@ -76,6 +76,11 @@ class RunLedger:
         """The account of the whole run."""
         return self._run
 
+    @property
+    def left_share(self) -> float:
+        """The part that is not spent of the cap of which the least is left."""
+        return min(account.left_share for account in (self._run, *self._models.values()))
+
     def of_model(self, name: str) -> Account | None:
         """The account of a model that has a cap of its own."""
         return self._models.get(name)

@@ -84,6 +84,11 @@ class Progress:
         self.prompt_tokens = 0
         self.completion_tokens = 0
 
+    @property
+    def played_share(self) -> float:
+        """Of all cells of the run, those that are played."""
+        return (self._before.played + self.played) / max(1, self._before.planned)
+
     def begin(self, episode_id: int, cell_id: int, cell: Cell, ticket: Ticket) -> None:
         """An episode is opened."""
         self._open[episode_id] = _Open(cell_id, cell, ticket, self._clock())

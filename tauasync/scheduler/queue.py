@@ -8,7 +8,7 @@ episodes is not used up, and when no breaker is open for what its next cell need
 
 So a slow lane holds no more than its share and never idles a fast one; no line starves, since
 the one furthest behind goes first; and what fails on one lane stops the cells that need it
-and no others.
+and no others. Near the end of a lane's work its longest cells go first (`finish`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from anyio.abc import TaskGroup
 from tauasync.grid.cell import Cell
 from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl
+from tauasync.scheduler.finish import Outlook, Unopened
 from tauasync.scheduler.shares import Target, share_out
 from tauasync.scheduler.ticket import Ticket
 
@@ -116,10 +117,18 @@ class Line(Generic[Q]):
 
 @dataclass(slots=True)
 class _Lane(Generic[Q]):
+    """What is open on a lane, and what will be.
+
+    Attributes:
+        ends_from: where the order of play ended, and that of lengths began.
+    """
+
     name: str
     target: Target = field(default_factory=Target)
     tickets: set[Ticket] = field(default_factory=set)
     lines: list[Line[Q]] = field(default_factory=list)
+    unopened: Unopened = field(default_factory=Unopened)
+    ends_from: int | None = None
 
 
 class Queue(Generic[Q]):
@@ -132,6 +141,7 @@ class Queue(Generic[Q]):
         needs: models that a cell needs beside those of its line.
         is_busy: whether this process is short of CPU time: more open episodes would not help.
         ceiling: episodes open at once, at most.
+        outlook: without one, the end is not looked for.
     """
 
     def __init__(
@@ -145,6 +155,7 @@ class Queue(Generic[Q]):
         needs: Callable[[Cell], Sequence[str]] = lambda _: (),
         is_busy: Callable[[], bool] = lambda: False,
         ceiling: Ceiling | None = None,
+        outlook: Outlook | None = None,
     ) -> None:
         self._lines = list(lines)
         self._play = play
@@ -154,10 +165,14 @@ class Queue(Generic[Q]):
         self._needs = needs
         self._is_busy = is_busy
         self._ceiling = ceiling or Ceiling()
+        self._outlook = outlook or Outlook()
         self._lanes: dict[str, _Lane[Q]] = {}
         for line in self._lines:
             name = lanes.lane_of(line.agent)
             self._lanes.setdefault(name, _Lane(name)).lines.append(line)
+        for agent, unopened in self._outlook.unopened.items():
+            if (lane := self._lanes.get(lanes.lane_of(agent))) is not None:
+                lane.unopened.add(unopened)
         self._next_order = 1
         self._opening = 0
         self._changed = anyio.Event()
@@ -182,7 +197,9 @@ class Queue(Generic[Q]):
                 if line is not None:
                     self._begin(group, line)
                     continue
-                self._look()
+                if self._may_look():
+                    self._look()
+                    await self._look_for_the_end()
                 await self._wait()
 
     # ---- choosing
@@ -191,14 +208,17 @@ class Queue(Generic[Q]):
         """Fill the lines; drop those that have ended or whose models are given up."""
         for line in self._lines:
             while not line.ahead and not line.is_read and not self._is_given_up(line):
-                found = await line.more(line.position, READ_AT_ONCE)
-                line.ahead.extend(cell for cell in found if self._can_be_played(cell))
-                line.is_read = len(found) < READ_AT_ONCE
-                if found:
-                    line.position = found[-1].position
+                await self._read_on(line)
         self._lines = [
             line for line in self._lines if not line.has_ended and not self._is_given_up(line)
         ]
+
+    async def _read_on(self, line: Line[Q]) -> None:
+        found = await line.more(line.position, READ_AT_ONCE)
+        line.ahead.extend(cell for cell in found if self._can_be_played(cell))
+        line.is_read = len(found) < READ_AT_ONCE
+        if found:
+            line.position = found[-1].position
 
     def _is_given_up(self, line: Line[Q]) -> bool:
         return any(self._closed.is_closed(model) for model in line.needs)
@@ -218,7 +238,14 @@ class Queue(Generic[Q]):
             # A lane with nothing open gets one all the same: then someone sees how it is.
             and (not lane.tickets or all(self._has_room(model) for model in line.needs))
         ]
-        return min(able, key=lambda line: line.ahead[0].position, default=None)
+        return min(able, key=self._rank, default=None)
+
+    def _rank(self, line: Line[Q]) -> tuple[int, float, int]:
+        """The least goes next."""
+        head, ends_from = line.ahead[0], self._lane(line).ends_from
+        if ends_from is None:
+            return head.position, 0.0, head.position
+        return ends_from, -self._outlook.length(head.cell), head.position
 
     def _has_room(self, model: str) -> bool:
         return self._opening < self._view.limit(model) and self._view.has_room(model)
@@ -250,6 +277,7 @@ class Queue(Generic[Q]):
         if not self._can_be_played(queued):
             return
         lane = self._lane(line)
+        lane.unopened.length -= self._outlook.length(queued.cell)
         ticket = Ticket(order=self._next_order, lane=lane.name, on_first_call=self._opened)
         self._next_order += 1
         self._opening += 1
@@ -272,12 +300,15 @@ class Queue(Generic[Q]):
 
     # ---- waiting
 
-    def _look(self) -> None:
-        """See which lanes have nothing to do although all they may have is open."""
+    def _may_look(self) -> bool:
         now = anyio.current_time()
         if now < self._looked_at + LOOK_EVERY_S:
-            return
+            return False
         self._looked_at = now
+        return True
+
+    def _look(self) -> None:
+        """See which lanes have nothing to do although all they may have is open."""
         busy = self._is_busy()
         for lane in self._lanes.values():
             lines = [line for line in self._lines if line in lane.lines]
@@ -296,6 +327,23 @@ class Queue(Generic[Q]):
         away = sum(ticket.elsewhere for ticket in lane.tickets)
         # Not before those opened last have had their first turn: they are on their way here.
         return 2 * new <= is_open <= 2 * away
+
+    async def _look_for_the_end(self) -> None:
+        """Where the end of a lane's work is near, order what is left by length."""
+        for lane in self._lanes.values():
+            if lane.ends_from is not None or not lane.unopened.is_near_the_end(len(lane.tickets)):
+                continue
+            if self._outlook.may_end_early():
+                return
+            lines = [line for line in lane.lines if line in self._lines]
+            heads = [line.ahead[0].position for line in lines if line.ahead]
+            for line in lines:
+                while not line.is_read:
+                    await self._read_on(line)
+                line.ahead = deque(
+                    sorted(line.ahead, key=lambda it: -self._outlook.length(it.cell))
+                )
+            lane.ends_from = min(heads, default=0)
 
     def _poke(self) -> None:
         self._changed.set()

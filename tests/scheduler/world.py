@@ -13,6 +13,7 @@ from tauasync.grid.cell import Cell
 from tauasync.scheduler.breaker import Breakers
 from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl
+from tauasync.scheduler.finish import Outlook
 from tauasync.scheduler.lane import Lane, LaneLimits
 from tauasync.scheduler.queue import Line, Queue
 from tauasync.scheduler.ticket import Ticket
@@ -35,6 +36,7 @@ class World:
         lane_of: model -> lane.
         latency_s: model -> seconds an answer takes.
         turns: of each side in an episode.
+        turns_of: the same, of an episode of one cell; None where all are alike.
         opened: positions in the order of opening.
         ended: positions in the order of ending.
         peak_open: agent -> most episodes open at once.
@@ -46,6 +48,7 @@ class World:
     lane_of: dict[str, str]
     latency_s: dict[str, float]
     turns: int = 5
+    turns_of: Callable[[Cell], int] | None = None
     opened: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
     peak_open: dict[str, int] = field(default_factory=dict)
@@ -79,7 +82,7 @@ class World:
         self._open[cell.agent] = self._open.get(cell.agent, 0) + 1
         self.peak_open[cell.agent] = max(self.peak_open.get(cell.agent, 0), self._open[cell.agent])
         try:
-            for _ in range(self.turns):
+            for _ in range(self.turns if self.turns_of is None else self.turns_of(cell)):
                 if cell.mode is not Mode.NO_USER:
                     await self.ask(cell.user, ticket)
                 await self.ask(cell.agent, ticket)
@@ -139,6 +142,7 @@ def queue_of(
     breakers: Breakers | None = None,
     ceiling: int | Ceiling = 4096,
     needs: Callable[[Cell], Sequence[str]] = lambda _: (),
+    outlook: Outlook | None = None,
 ) -> Queue[Queued]:
     """A queue over cells."""
     made: dict[tuple[str, bool], Line[Queued]] = {}
@@ -155,6 +159,7 @@ def queue_of(
         control=control or RunControl(),
         needs=needs,
         ceiling=Ceiling(ceiling) if isinstance(ceiling, int) else ceiling,
+        outlook=outlook,
     )
 
 
