@@ -36,7 +36,8 @@ class Extent:
         flight: many in flight and no limit: lag, commits, and efficiency where the longest
             episode binds.
         crowd: as many open episodes as memory is measured with.
-        limited: one sweep for each limit that may bind.
+        limited: one sweep for each limit that may bind, of some minutes: how long the last
+            conversations take when all others have ended is no matter of admission.
         unknown: a sweep whose client is told no limits, against an endpoint that has some.
         capped: a sweep that cannot be paid for whole; `cap_usd` is what there is.
         kills, killed_trials: how often a sweep is killed, and how long it is.
@@ -75,11 +76,11 @@ WHOLE = Extent(
     flight=_part(9, 1026, 2.0, in_flight=1026),
     crowd=_part(18, 2000, 3.0, in_flight=2000),
     limited=(
-        _part(9, 1000, 2.0, in_flight=350),
-        _part(9, 1000, 2.0, in_flight=1000, requests_per_min=8400),
-        _part(9, 1000, 2.0, in_flight=1000, tokens_per_min=48_000_000),
+        _part(27, 1000, 2.0, in_flight=350),
+        _part(27, 1000, 2.0, in_flight=1000, requests_per_min=10_200),
+        _part(27, 1000, 2.0, in_flight=1000, tokens_per_min=48_000_000),
     ),
-    unknown=_part(9, 1000, 2.0, in_flight=350),
+    unknown=_part(27, 1000, 2.0, in_flight=350),
     capped=_part(2, 200, 0.2, in_flight=200),
     cap_usd=5.0,
     kills=50,

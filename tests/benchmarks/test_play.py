@@ -30,4 +30,4 @@ def test_a_measured_sweep_tells_what_was_sent_open_and_spent(tmp_path: Path) -> 
     assert served >= cost.sent  # the warm-up before it is served as well
     assert cost.open_at_once == 2
     assert cost.spent_microusd > 0
-    assert 0 < cost.rss_before_bytes < cost.rss_peak_bytes
+    assert 0 < cost.rss_before_bytes <= cost.rss_peak_bytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -18,7 +19,7 @@ from tauasync.errors import ConfigError
 from tauasync.simulated.app import EmbeddedEndpoint
 from tauasync.simulated.fault_reader import read_faults
 from tauasync.simulated.latency import Latency
-from tauasync.simulated.server import serve, served
+from tauasync.simulated.server import listening, serve, served
 from tests.simulated.lamp import MIXED, TALKED, find, world
 from tests.simulated.player import client_of, play
 from tests.simulated.requests import ask, check_completion, origin
@@ -101,6 +102,13 @@ async def test_many_clients_at_once_are_all_answered() -> None:
     assert app.stats["answered"] == app.stats["requests"] == 60
     assert app.stats["repeated"] == 0
     assert 1 < app.stats["peak_in_flight"] <= 60
+
+
+def test_the_body_of_an_answer_does_not_wait_until_its_headers_are_acknowledged() -> None:
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_a_taken_port_is_one_clear_error() -> None:
