@@ -14,14 +14,17 @@ What is cut depends on where the refusal came. With about as many in flight as t
 ever seen to serve, it is the number in flight. With fewer, it is a rate: then the pace becomes
 what was let through from the end of the last episode to the end of this one. Whatever the
 endpoint counts in (a sliding minute, a fixed one, a bucket), no more than that was to be had.
+Short episodes may have nothing to do with limits; `chance` finds that out.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
+from tauasync.scheduler.chance import MOST_SHARE, SHORT, SHORT_S, Chance, Finding
 from tauasync.scheduler.level import DECREASE, Level
 from tauasync.scheduler.pace import Pace
 from tauasync.scheduler.tally import Tally
@@ -52,6 +55,8 @@ LONGEST_HOLD_S = 15.0
 PROBE_SHARE = 0.01
 """Probes quadruple their distance from the first to the longest, but need not be rarer than this
 share of the rate before: at that rate they cannot become a noticeable part of all requests."""
+SUSPICIOUS_HOLD_S = 1.0
+"""The longest, while an episode may be the next in a series of short ones."""
 SHORTEST_GRACE_S, LONGEST_GRACE_S = 0.25, 5.0
 """A probe passed when it is not refused within thrice the time a refusal takes, so bounded."""
 ESTIMATE_S = 60.0
@@ -103,6 +108,7 @@ class _Episode:
     rate_before: float
     probe: Sent | None = None
     refused: int = 0
+    told_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +152,11 @@ class Adaptive:
         self._declared = declared
         self._tally = Tally()
         self._episode: _Episode | None = None
+        self._cut: Cut | None = None
+        self._found: float | None = None
+        self._chance = Chance()
+        self._experiment: Pace | None = None
+        self._saved = (copy(self._in_flight), copy(self._rate))
         self._began = self._cycle_began = math.inf
         self._valid_from = -math.inf
         self._proved = 0.0
@@ -169,6 +180,8 @@ class Adaptive:
         """How many may be in flight, the ramp apart."""
         episode = self._episode
         limit = self._in_flight.value
+        if self._chance.per_s is not None:
+            limit = max(limit, min(self._saved[0].value, self._in_flight.most))
         if episode is not None and not episode.is_rate:
             limit = min(limit, 0.8 * episode.fewest_others)
         return max(1, int(limit))
@@ -214,6 +227,8 @@ class Adaptive:
         if in_flight >= self.in_flight_limit:
             return math.inf
         at = self._ramp_at(now, in_flight)
+        if self._chance.per_s is not None and self._experiment is not None:
+            return max(at, self._experiment.free_at(now, 1))
         if self._pace is not None:
             at = max(at, self._pace.free_at(now, 1))
             return at if at > now else self._minute_free_at(now)
@@ -226,6 +241,9 @@ class Adaptive:
         if self._ramp_from != self._ramp_from:  # not a number: nothing was sent yet
             self._ramp_from = now
         self._tally.add(now, 1, tokens)
+        self._chance.sent(now)
+        if self._chance.per_s is not None and self._experiment is not None:
+            self._experiment.take(now, 1)
         if self._pace is not None:
             self._pace.take(now, 1)
             self._minute_left -= 1
@@ -257,6 +275,8 @@ class Adaptive:
             self._fastest_s += (self._latency_s - self._fastest_s) * _FORGET
         if sent.at_s < self._valid_from or now < self._no_growth_until:
             return
+        if self._chance.per_s is not None:
+            return
         self._grow(sent, now)
 
     def refused(
@@ -278,6 +298,8 @@ class Adaptive:
         is_rate |= pause_s is not None and pause_s >= RATE_PAUSE_S
         rate = is_rate or others < USED_SHARE * self._proved or others == 0
         episode = self._episode
+        if self._chance.refused(now) and episode is None:
+            return False
         if episode is None:
             if sent.at_s < self._valid_from:
                 return False
@@ -292,6 +314,7 @@ class Adaptive:
                 is_rate=rate,
                 rate_before=self._tally.since(now - FLOW_S)[0] / FLOW_S,
                 refused=1,
+                told_s=pause_s or 0.0,
             )
             return True
         episode.refused += 1
@@ -303,9 +326,13 @@ class Adaptive:
         if sent is episode.probe:
             episode.probe = None
             rarest = min(1 / max(PROBE_SHARE * episode.rate_before, 1e-9), LONGEST_HOLD_S)
+            if self._chance.episodes and episode.refused <= SHORT:
+                rarest = min(rarest, SUSPICIOUS_HOLD_S)
             episode.hold_s = min(4 * episode.hold_s, max(rarest, FIRST_HOLD_S))
             episode.held_until = now + episode.hold_s * (0.75 + self._spread() / 2)
         if pause_s is not None:
+            told_s = now + pause_s - max(now, episode.held_until)
+            episode.told_s += max(0.0, told_s)
             episode.held_until = max(episode.held_until, now + pause_s)
         return False
 
@@ -340,7 +367,14 @@ class Adaptive:
         cut, self._cut = self._cut, None
         return cut
 
-    _cut: Cut | None = None
+    def last_chance(self) -> float | None:
+        """The share of requests that was found to be refused by chance; told once."""
+        found, self._found = self._found, None
+        return found
+
+    def forgives(self, now: float) -> bool:
+        """Whether refusals are taken for chance, unless they become too many."""
+        return self._chance.is_forgiving(now)
 
     # ---- inside
 
@@ -357,6 +391,58 @@ class Adaptive:
             return
         self._episode = None
         self._valid_from = now
+        chance = self._chance
+        is_short = episode.refused <= SHORT and now - episode.began - episode.told_s <= SHORT_S
+        is_mild = (
+            is_short
+            and episode.told_s < RATE_PAUSE_S
+            and chance.is_seldom(episode.refused, MOST_SHARE)
+        )
+        minute_s = max(1.0, min(ESTIMATE_S, now - self._began))
+        let_through = self._tally.since(now - minute_s)[0] / minute_s
+        tried = self._rate if episode.is_rate else self._in_flight
+        finding, was_trying = Finding.PACE, chance.per_s is not None
+        # Who tries more than is known to hold has to expect a refusal.
+        if chance.per_s is not None or not tried.is_trying:
+            finding = chance.ended(now, is_short=is_short, per_s=let_through)
+        if finding is Finding.PACE:
+            if self._chance.episodes <= 1:
+                self._saved = (copy(self._in_flight), copy(self._rate))
+            # So early, few requests in flight or a second say nothing about what is too many.
+            is_first = self._chance.episodes == 1 and not self.has_cut
+            is_early = self._answers < _SETTLED and (is_first or episode.is_rate)
+            if not (is_short and is_early):
+                self._lower(episode, now, is_mild=is_mild)
+            elif not episode.is_rate:
+                # The search goes on from what was served: a declared number would all be refused.
+                served = max(1, episode.fewest_others)
+                self._proved = min(self._proved, served)
+                self._in_flight.value = min(self._in_flight.value, max(START_IN_FLIGHT, served))
+        elif finding is Finding.CHANCE:
+            self._restore(now)
+            self._found = chance.share
+        elif chance.per_s is not None and not was_trying:
+            per_s = max(LEAST_PER_S, chance.per_s)
+            self._experiment = Pace(per_s, max(1.0, per_s / 4))
+            if chance.episodes <= 1:
+                self._saved = (copy(self._in_flight), copy(self._rate))
+        self._cycle_began = now
+
+    def _restore(self, now: float) -> None:
+        """Go back to the limits from before the first of the close episodes."""
+        in_flight, rate = self._saved
+        if in_flight.value > self._in_flight.value:
+            in_flight.bound(self._in_flight.most)
+            self._in_flight = in_flight
+        if rate.value > self._rate.value:
+            self._rate = rate
+            if rate.value < math.inf:
+                self._set_pace(now)
+            else:
+                self._pace = None
+
+    def _lower(self, episode: _Episode, now: float, *, is_mild: bool) -> None:
+        """Cut what the episode was about."""
         if episode.is_rate:
             before = self.per_s
             # The first estimate looks past an episode that was taken for one of too many at once.
@@ -368,11 +454,17 @@ class Adaptive:
             is_little = let_through < TELLING and took_s < TELLING_S
             if before is None and is_little:
                 return  # a first refusal or two after a second say nothing about a minute
+            known = 0.0
             if before is not None:
-                served = max(served, before * (DECREASE if is_little else LEAST_SHARE))
+                # What was cut just now has not had time to show; it may be sought again soon.
+                known = (self._rate.mark or 0.0) if is_little and is_mild else 0.0
+                served = max(served, before * (DECREASE if is_little or is_mild else LEAST_SHARE))
+            elif is_mild:
+                # What was let through since the beginning was on its way up.
+                served = max(served, episode.rate_before)
             if self._rate.value == math.inf:
                 self._rate.value = max(episode.rate_before, served)
-            self._rate.cut(now, served, sustained=self._sustained(episode.began))
+            self._rate.cut(now, served, sustained=max(known, self._sustained(episode.began)))
             self._minute_until = now + ESTIMATE_S
             self._set_pace(now)
             self._cut = Cut(
@@ -391,7 +483,6 @@ class Adaptive:
                 after=int(self._in_flight.value),
                 refused=episode.refused,
             )
-        self._cycle_began = now
 
     def _sustained(self, until: float) -> float:
         """Requests a second over the minute before, where no refusal fell into it."""

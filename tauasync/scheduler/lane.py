@@ -154,11 +154,12 @@ class Lane:
         return queue is not None and queue.outage.is_down
 
     def is_limiting(self, model: str) -> bool:
-        """Whether a model that had answered is refusing, and only probes go out."""
+        """Whether a model that had answered is refusing: only probes go out, or it is by chance."""
         queue = self._queues.get(model)
         if queue is None or not queue.outage.has_answered:
             return False
-        return queue.adaptive.is_limiting or queue.paused_until > self._now()
+        adaptive, now = queue.adaptive, self._now()
+        return adaptive.is_limiting or adaptive.forgives(now) or queue.paused_until > now
 
     # ---- for those who watch and steer
 
@@ -462,6 +463,9 @@ class Lane:
             self._on_event(kind, {"endpoint": self._name, "model": queue.model, **facts})
 
     def _tell_cut(self, queue: ModelQueue) -> None:
+        share = queue.adaptive.last_chance()
+        if share is not None:
+            self._tell("refusals_by_chance", queue, share=round(share, 4))
         cut: Cut | None = queue.adaptive.last_cut()
         if cut is None:
             return

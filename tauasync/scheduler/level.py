@@ -75,6 +75,11 @@ class Level:
         self._step = FIRST_STEP
         self._since = 0
 
+    @property
+    def is_trying(self) -> bool:
+        """Whether more goes out than is known to hold."""
+        return self._trying
+
     def cut(self, now: float, served: float, *, sustained: float = 0.0) -> None:
         """The endpoint refused.
 

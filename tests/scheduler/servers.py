@@ -126,8 +126,51 @@ class Slots:
 
 
 @dataclass
+class Noise:
+    """Refuses some, whatever one does: a share at random, or bursts at random distances.
+
+    Attributes:
+        share: of the requests, refused at random; with bursts, the chance is of a burst.
+        burst: refusals in a row.
+        apart: least and most requests between two bursts; replaces the share.
+        hint_s: the Retry-After, where the server tells one.
+    """
+
+    share: float = 0.0
+    burst: int = 1
+    apart: tuple[int, int] | None = None
+    hint_s: float = 1.0
+    random: Random = field(default_factory=lambda: Random(7))
+    left: int = 0
+    until: int = 20
+
+    def wait_s(self, now: float, tokens: float) -> float:
+        if self.apart is not None:
+            self.until -= 1
+            if self.until <= 0:
+                self.left, self.until = self.burst, self.random.randint(*self.apart) + self.burst
+        elif self.random.random() < self.share:
+            self.left = self.burst
+        if self.left == 0:
+            return 0.0
+        self.left -= 1
+        return self.hint_s
+
+    def enter(self, now: float, tokens: float) -> None:
+        pass
+
+    def leave(self, now: float) -> None:
+        pass
+
+
+@dataclass
 class Result:
-    """What the server saw."""
+    """What the server saw.
+
+    Attributes:
+        paused_s: how long it had told to wait, after the time to warm up.
+        served_by: requests served so far, every five seconds.
+    """
 
     sent: int = 0
     refused: int = 0
@@ -135,7 +178,9 @@ class Result:
     served_late: int = 0
     peak: int = 0
     elapsed_s: float = 0.0
+    paused_s: float = 0.0
     in_force: list[int] = field(default_factory=list)
+    served_by: list[int] = field(default_factory=list)
     events: list[tuple[float, str, Mapping[str, Any]]] = field(default_factory=list)
 
     @property
@@ -167,6 +212,7 @@ class Crowd:
     result: Result
     began: float
     in_flight: int = 0
+    paused_until: float = 0.0
 
     async def converse(self, order: int) -> None:
         """Ask again and again."""
@@ -181,6 +227,7 @@ class Crowd:
         """Note the limit in force every five seconds."""
         while True:
             self.result.in_force.append(self.lane.statistics().max_in_flight)
+            self.result.served_by.append(self.result.served)
             await asyncio.sleep(5)
 
     async def _ask(self, order: int, used: float, tries: int) -> bool:
@@ -197,6 +244,8 @@ class Crowd:
             await asyncio.sleep(RTT_S / 2)
             self.in_flight -= 1
             if wait_s > 0:
+                if self.tells:
+                    self._note_pause(wait_s)
                 permit.refused(wait_s if self.tells else None)
                 return False
             permit.served(int(used))
@@ -204,6 +253,13 @@ class Crowd:
             if self._at() > self.warm_up_s:
                 self.result.served_late += 1
             return True
+
+    def _note_pause(self, wait_s: float) -> None:
+        at = self._at()
+        ends = max(self.paused_until, at + wait_s)
+        if at > self.warm_up_s:
+            self.result.paused_s += ends - max(self.paused_until, at)
+        self.paused_until = ends
 
     def _wait_s(self, used: float) -> float:
         now = asyncio.get_running_loop().time()
