@@ -24,9 +24,11 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 
+from tauasync.scheduler.answer_times import AnswerTimes
 from tauasync.scheduler.chance import MOST_SHARE, SHORT, SHORT_S, Chance, Finding
 from tauasync.scheduler.level import DECREASE, Level
 from tauasync.scheduler.pace import Pace
+from tauasync.scheduler.ramp import Ramp
 from tauasync.scheduler.tally import Tally
 
 ADAPTIVE_CEILING = 512
@@ -34,13 +36,6 @@ ADAPTIVE_CEILING = 512
 open files that a process is usually allowed."""
 START_IN_FLIGHT = 4
 """Where the search begins; it doubles with every round of answers."""
-
-RAMP_START = 128
-RAMP_DOUBLES_S = 0.2
-"""Even a declared number is not opened all at once: so many, then twice as many each time."""
-REOPEN_START = 4
-REOPEN_DOUBLES_S = 1.0
-"""The same after an outage, gentler."""
 
 SPREAD = 2.0
 SPREAD_SLACK = 8
@@ -57,8 +52,6 @@ PROBE_SHARE = 0.01
 share of the rate before: at that rate they cannot become a noticeable part of all requests."""
 SUSPICIOUS_HOLD_S = 1.0
 """The longest, while an episode may be the next in a series of short ones."""
-SHORTEST_GRACE_S, LONGEST_GRACE_S = 0.25, 5.0
-"""A probe passed when it is not refused within thrice the time a refusal takes, so bounded."""
 ESTIMATE_S = 60.0
 FLOW_S = 5.0
 """The pace is estimated over a minute, and over this much flow at least."""
@@ -76,11 +69,6 @@ LEAST_SHARE = 0.3
 LEAST_PER_S = 0.05
 GROWTH_PAUSE_S = 5.0
 """No growth for so long after a server's failure."""
-QUEUEING = 2.0
-"""Answers that take so many times as long as the fastest mean that requests queue there."""
-_SETTLED = 16
-_SMOOTH = 1 / 16
-_FORGET = 1 / 20_000
 
 
 @dataclass(slots=True)
@@ -160,13 +148,9 @@ class Adaptive:
         self._began = self._cycle_began = math.inf
         self._valid_from = -math.inf
         self._proved = 0.0
-        self._refusal_s = 0.0
-        self._answers = 0
-        self._latency_s = 0.0
-        self._fastest_s = math.inf
+        self._times = AnswerTimes()
         self._no_growth_until = -math.inf
-        self._ramp_from = math.nan
-        self._ramp_start, self._ramp_doubles_s = RAMP_START, RAMP_DOUBLES_S
+        self._ramp = Ramp()
         self._next_at = -math.inf
         self._minute_until = -math.inf
         self._minute_checked = -1
@@ -220,13 +204,13 @@ class Adaptive:
         episode = self._episode
         if episode is not None:
             if episode.probe is not None:
-                return episode.probe.at_s + self._grace_s()
+                return episode.probe.at_s + self._times.grace_s
             if in_flight >= self.in_flight_limit:
                 return math.inf
             return max(now, episode.held_until)
         if in_flight >= self.in_flight_limit:
             return math.inf
-        at = self._ramp_at(now, in_flight)
+        at = self._ramp.free_at(now, in_flight)
         if self._chance.per_s is not None and self._experiment is not None:
             return max(at, self._experiment.free_at(now, 1))
         if self._pace is not None:
@@ -238,8 +222,7 @@ class Adaptive:
         """A request goes out; `in_flight` counts it."""
         if self._cycle_began == math.inf:
             self._began = self._cycle_began = now
-        if self._ramp_from != self._ramp_from:  # not a number: nothing was sent yet
-            self._ramp_from = now
+        self._ramp.sent(now)
         self._tally.add(now, 1, tokens)
         self._chance.sent(now)
         if self._chance.per_s is not None and self._experiment is not None:
@@ -247,8 +230,8 @@ class Adaptive:
         if self._pace is not None:
             self._pace.take(now, 1)
             self._minute_left -= 1
-        elif self._answers:
-            apart_s = self._latency_s / (SPREAD * self._in_flight.value)
+        elif self._times.answers:
+            apart_s = self._times.mean_s / (SPREAD * self._in_flight.value)
             self._next_at = max(self._next_at, now - SPREAD_SLACK * apart_s) + apart_s
         sent = Sent(now, in_flight, tokens, self._episode is not None)
         if self._episode is not None:
@@ -265,14 +248,7 @@ class Adaptive:
             if sent is self._episode.probe:
                 self._end(now)
             return
-        latency = now - sent.at_s
-        self._answers += 1
-        if self._answers == 1:
-            self._latency_s = latency
-        self._latency_s += (latency - self._latency_s) * _SMOOTH
-        if self._answers >= _SETTLED:
-            self._fastest_s = min(self._fastest_s, self._latency_s)
-            self._fastest_s += (self._latency_s - self._fastest_s) * _FORGET
+        self._times.answered(now - sent.at_s)
         if sent.at_s < self._valid_from or now < self._no_growth_until:
             return
         if self._chance.per_s is not None:
@@ -293,7 +269,7 @@ class Adaptive:
             Whether an episode begins with it.
         """
         self._tally.add(now, -1, -sent.tokens)
-        self._refusal_s += (now - sent.at_s - self._refusal_s) * (0.25 if self._refusal_s else 1.0)
+        self._times.refused(now - sent.at_s)
         others = min(in_flight, sent.in_flight - 1)
         is_rate |= pause_s is not None and pause_s >= RATE_PAUSE_S
         rate = is_rate or others < USED_SHARE * self._proved or others == 0
@@ -351,8 +327,7 @@ class Adaptive:
 
     def reopen(self, now: float) -> None:
         """The endpoint is back after an outage: few at first."""
-        self._ramp_from = now
-        self._ramp_start, self._ramp_doubles_s = REOPEN_START, REOPEN_DOUBLES_S
+        self._ramp.reopen(now)
         self._episode = None
 
     def set_ceiling(self, ceiling: int, *, declared: bool) -> None:
@@ -382,7 +357,7 @@ class Adaptive:
         episode = self._episode
         if episode is None or episode.probe is None:
             return
-        if now >= episode.probe.at_s + self._grace_s():
+        if now >= episode.probe.at_s + self._times.grace_s:
             self._end(now)
 
     def _end(self, now: float) -> None:
@@ -410,7 +385,7 @@ class Adaptive:
                 self._saved = (copy(self._in_flight), copy(self._rate))
             # So early, few requests in flight or a second say nothing about what is too many.
             is_first = self._chance.episodes == 1 and not self.has_cut
-            is_early = self._answers < _SETTLED and (is_first or episode.is_rate)
+            is_early = not self._times.is_settled and (is_first or episode.is_rate)
             if not (is_short and is_early):
                 self._lower(episode, now, is_mild=is_mild)
             elif not episode.is_rate:
@@ -493,8 +468,7 @@ class Adaptive:
     def _grow(self, sent: Sent, now: float) -> None:
         level = self._in_flight
         if level.value < level.most and sent.in_flight >= USED_SHARE * int(level.value):
-            queueing = self._latency_s > QUEUEING * self._fastest_s
-            if not queueing:
+            if not self._times.is_queueing:
                 level.grow(now, max(1.0, level.value), double=True)
         rate = self._rate
         if self._pace is not None and self._pace.level(now) <= 0.5 * self._pace.burst:
@@ -526,14 +500,3 @@ class Adaptive:
             self._minute_checked = second
             self._minute_left = 60 * self._rate.mark - self._tally.since(now - ESTIMATE_S - 1)[0]
         return now if self._minute_left >= 1 else float(second + 1)
-
-    def _grace_s(self) -> float:
-        return min(LONGEST_GRACE_S, max(SHORTEST_GRACE_S, 3 * self._refusal_s))
-
-    def _ramp_at(self, now: float, in_flight: int) -> float:
-        """When the ramp lets one more be in flight."""
-        if in_flight < self._ramp_start or self._ramp_from != self._ramp_from:
-            return now
-        return self._ramp_from + self._ramp_doubles_s * math.log2(
-            (in_flight + 1) / self._ramp_start
-        )
