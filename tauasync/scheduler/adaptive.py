@@ -43,6 +43,8 @@ SPREAD_SLACK = 8
 time of an answer allow, but for so many at once: when many answers come together, the requests
 that follow do not go in one burst, of which an exhausted limit would refuse every one."""
 
+FULL = 0.97
+"""A refusal with this share of the number known to hold at work was to be expected."""
 USED_SHARE = 0.8
 """A limit grows only while so much of it is used."""
 FIRST_HOLD_S = 0.1
@@ -144,7 +146,7 @@ class Adaptive:
         self._found: float | None = None
         self._chance = Chance()
         self._experiment: Pace | None = None
-        self._saved = (copy(self._in_flight), copy(self._rate))
+        self._saved: tuple[Level, Level] | None = None
         self._began = self._cycle_began = math.inf
         self._valid_from = -math.inf
         self._proved = 0.0
@@ -164,7 +166,7 @@ class Adaptive:
         """How many may be in flight, the ramp apart."""
         episode = self._episode
         limit = self._in_flight.value
-        if self._chance.per_s is not None:
+        if self._chance.per_s is not None and self._saved is not None:
             limit = max(limit, min(self._saved[0].value, self._in_flight.most))
         if episode is not None and not episode.is_rate:
             limit = min(limit, 0.8 * episode.fewest_others)
@@ -374,38 +376,52 @@ class Adaptive:
             and chance.is_seldom(episode.refused, MOST_SHARE)
         )
         minute_s = max(1.0, min(ESTIMATE_S, now - self._began))
-        let_through = self._tally.since(now - minute_s)[0] / minute_s
-        tried = self._rate if episode.is_rate else self._in_flight
-        finding, was_trying = Finding.PACE, chance.per_s is not None
-        # Who tries more than is known to hold has to expect a refusal.
-        if chance.per_s is not None or not tried.is_trying:
-            finding = chance.ended(now, is_short=is_short, per_s=let_through)
-        if finding is Finding.PACE:
-            if self._chance.episodes <= 1:
-                self._saved = (copy(self._in_flight), copy(self._rate))
-            # So early, few requests in flight or a second say nothing about what is too many.
-            is_first = self._chance.episodes == 1 and not self.has_cut
-            is_early = not self._times.is_settled and (is_first or episode.is_rate)
-            if not (is_short and is_early):
-                self._lower(episode, now, is_mild=is_mild)
-            elif not episode.is_rate:
-                # The search goes on from what was served: a declared number would all be refused.
-                served = max(1, episode.fewest_others)
-                self._proved = min(self._proved, served)
-                self._in_flight.value = min(self._in_flight.value, max(START_IN_FLIGHT, served))
-        elif finding is Finding.CHANCE:
+        per_s = self._tally.since(now - minute_s)[0] / minute_s
+        was_trying = chance.per_s is not None
+        finding = Finding.PACE
+        if was_trying or not self._asked_for(episode):
+            finding = chance.ended(now, is_short=is_short, per_s=per_s)
+        if chance.shows_limit():
+            self._saved = None
+        if finding is Finding.CHANCE:
             self._restore(now)
             self._found = chance.share
-        elif chance.per_s is not None and not was_trying:
-            per_s = max(LEAST_PER_S, chance.per_s)
-            self._experiment = Pace(per_s, max(1.0, per_s / 4))
-            if chance.episodes <= 1:
-                self._saved = (copy(self._in_flight), copy(self._rate))
+        else:
+            self._save()
+            if finding is Finding.PACE:
+                self._heed(episode, now, is_short=is_short, is_mild=is_mild)
+            elif chance.per_s is not None and not was_trying:
+                per_s = max(LEAST_PER_S, chance.per_s)
+                self._experiment = Pace(per_s, max(1.0, per_s / 4))
         self._cycle_began = now
 
-    def _restore(self, now: float) -> None:
-        """Go back to the limits from before the first of the close episodes."""
+    def _asked_for(self, episode: _Episode) -> bool:
+        """Whether no more was refused than was to be expected: at more than is known to hold, or
+        at the number that is."""
+        if episode.is_rate:
+            return self._rate.is_trying
+        level = self._in_flight
+        is_full = level.mark is not None and episode.fewest_others >= FULL * level.mark
+        return level.is_trying or is_full
+
+    def _save(self) -> None:
+        """Keep the limits in force, unless better ones from before have not been disproved."""
+        if self._saved is None:
+            self._saved = (copy(self._in_flight), copy(self._rate))
+            return
         in_flight, rate = self._saved
+        if self._in_flight.value > in_flight.value:
+            in_flight = copy(self._in_flight)
+        if self._rate.value > rate.value:
+            rate = copy(self._rate)
+        self._saved = in_flight, rate
+
+    def _restore(self, now: float) -> None:
+        """Go back to the limits from before the refusals that came by chance."""
+        if self._saved is None:
+            return
+        in_flight, rate = self._saved
+        self._saved = None
         if in_flight.value > self._in_flight.value:
             in_flight.bound(self._in_flight.most)
             self._in_flight = in_flight
@@ -415,6 +431,19 @@ class Adaptive:
                 self._set_pace(now)
             else:
                 self._pace = None
+
+    def _heed(self, episode: _Episode, now: float, *, is_short: bool, is_mild: bool) -> None:
+        """Take an episode for a limit, unless it says nothing so early."""
+        # So early, few requests in flight or a second say nothing about what is too many.
+        is_first = self._chance.episodes == 1 and not self.has_cut
+        is_early = not self._times.is_settled and (is_first or episode.is_rate)
+        if not (is_short and is_early):
+            self._lower(episode, now, is_mild=is_mild)
+        elif not episode.is_rate:
+            # The search goes on from what was served: a declared number would all be refused.
+            served = max(1, episode.fewest_others)
+            self._proved = min(self._proved, served)
+            self._in_flight.value = min(self._in_flight.value, max(START_IN_FLIGHT, served))
 
     def _lower(self, episode: _Episode, now: float, *, is_mild: bool) -> None:
         """Cut what the episode was about."""

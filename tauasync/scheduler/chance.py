@@ -20,6 +20,7 @@ from enum import Enum
 SHORT, SHORT_S = 8, 12.0
 """An episode of so many refusals, or seconds, may be chance; a limit that is used up refuses more
 and for longer."""
+FIRST_DISTANCE = 100
 CLOSE, CLOSE_S = 300, 20.0
 """Episodes are close when no more requests, or seconds, lie between them."""
 SUSPICIOUS = 3
@@ -28,7 +29,7 @@ MOST_SUSPICIOUS = 64
 as many more, up to the second number."""
 CONFIRMING = 2
 """So many episodes in an experiment confirm that they come by chance."""
-SLOWER = 0.5
+SLOWER = 0.8
 """The pace of an experiment, in terms of what was let through."""
 COLLAPSING, COLLAPSED = 3, 0.5
 """What a limit lets through while it refuses is the limit. No experiment is needed where so many
@@ -36,7 +37,7 @@ episodes end with this share of the flow that the first so many had, and are as 
 SILENCE = 5.0
 """An experiment finds a limit when so many times the usual distance passes without a refusal:
 by chance that happens once in 150 distances."""
-EXPECTED_S, LONGEST_S = 150.0, 240.0
+EXPECTED_S, LONGEST_S = 200.0, 300.0
 """None begins that would be expected to take so long; one that takes longer says nothing."""
 MOST_SHARE = 0.25
 """No experiment finds a greater share of refusals to be chance, nor is more of it forgiven."""
@@ -81,6 +82,7 @@ class Chance:
         self._until = -math.inf
         self._debt = 0.0
         self._debt_sent = 0
+        self._shows_limit = False
 
     @property
     def episodes(self) -> int:
@@ -91,12 +93,17 @@ class Chance:
         """A request went out."""
         self._sent += 1
         if self.per_s is None:
-            return
-        if self._sent - self._last_sent > SILENCE * self._distance:
-            self._suspicious = min(MOST_SUSPICIOUS, self._suspicious + (self._suspicious + 1) // 2)
-            self._heed(now)
+            if self._episodes and self._sent - self._last_sent > SILENCE * self._usual_distance():
+                self._found_limit(now)
+        elif self._sent - self._last_sent > SILENCE * self._distance:
+            self._found_limit(now)
         elif now > self._began_s + LONGEST_S:
             self._heed(now)
+
+    def shows_limit(self) -> bool:
+        """Whether a limit has shown itself since this was last asked."""
+        shown, self._shows_limit = self._shows_limit, False
+        return shown
 
     def refused(self, now: float) -> bool:
         """A request was refused; true where that is forgiven."""
@@ -130,6 +137,7 @@ class Chance:
         is_close = distance <= CLOSE or now - self._last_s <= CLOSE_S or self.is_forgiving(now)
         self._last_sent, self._last_s = self._sent, now
         if not is_short:
+            self._shows_limit = True
             self._heed(now)
             return Finding.PACE
         if self.per_s is not None:
@@ -153,15 +161,27 @@ class Chance:
             return Finding.PACE
         if self._has_collapsed():
             return self._found(now)
-        if self._measured() > MOST_SHARE:
+        if self._measured() > MOST_SHARE or self.is_forgiving(now):
             return Finding.PACE
-        mean = self._sent / self._distances
+        mean = (self._sent + FIRST_DISTANCE) / self._distances
         flow = (self._sent - self._refused) / max(1.0, now - self._series_s)
         if CONFIRMING * mean > EXPECTED_S * SLOWER * flow:
             return Finding.PACE
         return self._try(now, mean, flow)
 
     # ---- inside
+
+    def _usual_distance(self) -> float:
+        """Requests between the episodes of a series; so few of them say only that it is close."""
+        if self._distances < SUSPICIOUS:
+            return float(CLOSE)
+        return self._sent / self._distances
+
+    def _found_limit(self, now: float) -> None:
+        """Refusals ceased when less was sent."""
+        self._shows_limit = True
+        self._suspicious = min(MOST_SUSPICIOUS, self._suspicious + (self._suspicious + 1) // 2)
+        self._heed(now)
 
     def _measured(self) -> float:
         return self._refused / max(1, self._sent)
