@@ -28,6 +28,7 @@ from tauasync.endpoint.purse import Purse
 from tauasync.endpoint.retry import CallClock, RetryPolicy, Sleep, make_retrying
 from tauasync.endpoint.retry_after import exhausted_for_s, told_limits
 from tauasync.endpoint.spec import EndpointSpec
+from tauasync.endpoint.told_pause import ToldPauses
 from tauasync.errors import (
     EndpointError,
     EndpointUnusable,
@@ -98,6 +99,7 @@ class Caller:
         self._secrets = secrets
         self._sleep = sleep
         self._random = random or Random()
+        self._pauses = ToldPauses(spec.retry_after_cap_s)
         self._adopted: dict[str, tuple[str | None, str | None]] = {}
         self._broken: dict[str, EndpointUnusable] = {}
         self.counters = Counters()
@@ -172,13 +174,14 @@ class Caller:
                 reply = await self._send(errand, purse, clock, facts)
                 value = self._read(errand, reply, facts)
             except EndpointError as error:
-                self._note_failure(errand, error, purse, permit)
+                self._note_failure(errand, error, purse, permit, clock)
                 clock.is_free = self._is_free(errand.model, error, clock)
                 if clock.is_free:
                     clock.spent_s = spent_s
                 else:
                     clock.burnt += 1
                 raise
+            self._pauses.answered(errand.model)
             cost = errand.cost_of(value)
             permit.served(cost.tokens)
             self._heed(errand, reply)
@@ -237,18 +240,26 @@ class Caller:
         return errand.read(reply, facts)
 
     def _note_failure(
-        self, errand: Errand[T], error: EndpointError, purse: Purse, permit: Permit
+        self,
+        errand: Errand[T],
+        error: EndpointError,
+        purse: Purse,
+        permit: Permit,
+        clock: CallClock,
     ) -> None:
         if may_be_billed(error) and purse.on_the_wire:
             purse.charge()
         purse.on_the_wire = False
         pause_s = error.retry_after_s
         if pause_s is not None:
-            pause_s = min(pause_s, self._spec.retry_after_cap_s)
+            pause_s = self._pauses.believed(errand.model, pause_s)
+        clock.told_s = None
         trouble = trouble_of(error)
         if isinstance(error, RateLimited):
             self.counters.rate_limited += 1
-            permit.refused(pause_s, is_rate=error.is_rate)
+            if permit.refused(pause_s, is_rate=error.is_rate):
+                # Nothing pauses for a refusal by chance but the call itself.
+                clock.told_s = pause_s
             return
         if trouble is None:
             permit.served(None)
@@ -284,7 +295,7 @@ class Caller:
             self._pause(model, pause_s)
 
     def _pause(self, model: str, seconds: float) -> None:
-        self._lane.pause(model, min(seconds, self._spec.retry_after_cap_s))
+        self._lane.pause(model, self._pauses.believed(model, seconds))
 
     def _facts(self, errand: Errand[T]) -> Facts:
         return Facts(

@@ -77,12 +77,15 @@ class Permit(Protocol):
         """
         ...
 
-    def refused(self, pause_s: float | None, *, is_rate: bool = False) -> None:
+    def refused(self, pause_s: float | None, *, is_rate: bool = False) -> bool:
         """The endpoint refused the request for being too many.
 
         Args:
             pause_s: how long it asked to wait.
             is_rate: whether it says that requests or tokens a minute were exceeded.
+
+        Returns:
+            Whether it is taken for chance, so that the pause concerns this call alone.
         """
         ...
 

@@ -46,6 +46,7 @@ class CallClock:
         burnt: those that count.
         refused_free: refusals that did not count.
         is_free: whether the last failure did not.
+        told_s: seconds that the last failure asked this call alone to wait.
         spent_s: seconds on the wire and in back-off.
         first_sent_at: when the first request was sent, on the event loop's clock.
         answer_s: seconds on the wire of the last request alone.
@@ -57,6 +58,7 @@ class CallClock:
         self.burnt = 0
         self.refused_free = 0
         self.is_free = False
+        self.told_s: float | None = None
         self.first_sent_at = 0.0
         self.answer_s = 0.0
         self.answered_at: float | None = None
@@ -70,10 +72,13 @@ def make_retrying(
 
     Only `TransientError` is repeated, so cancellation and bugs pass through at once. Where
     the endpoint said how long to wait, its lane is paused and the call only adds a little
-    spread; else the back-off is the call's own. The last error is raised as it is.
+    spread, unless the pause concerns the call alone; else the back-off is the call's own. The
+    last error is raised as it is.
     """
 
     def pause_s(state: RetryCallState) -> float:
+        if clock.told_s is not None:
+            return clock.told_s + random.uniform(0, min(1.0, 0.1 * clock.told_s))
         error = _error_of(state)
         if error is not None and error.retry_after_s is not None:
             return random.uniform(0, min(1.0, 0.1 * error.retry_after_s))

@@ -268,7 +268,7 @@ class Adaptive:
             is_rate: whether the endpoint says that a rate was exceeded.
 
         Returns:
-            Whether an episode begins with it.
+            Whether it is taken for chance.
         """
         self._tally.add(now, -1, -sent.tokens)
         self._times.refused(now - sent.at_s)
@@ -277,7 +277,7 @@ class Adaptive:
         rate = is_rate or others < USED_SHARE * self._proved or others == 0
         episode = self._episode
         if self._chance.refused(now) and episode is None:
-            return False
+            return True
         if episode is None:
             if sent.at_s < self._valid_from:
                 return False
@@ -294,7 +294,7 @@ class Adaptive:
                 refused=1,
                 told_s=pause_s or 0.0,
             )
-            return True
+            return False
         episode.refused += 1
         episode.fewest_others = min(episode.fewest_others, others)
         episode.is_rate |= rate
@@ -496,9 +496,9 @@ class Adaptive:
 
     def _grow(self, sent: Sent, now: float) -> None:
         level = self._in_flight
-        if level.value < level.most and sent.in_flight >= USED_SHARE * int(level.value):
-            if not self._times.is_queueing:
-                level.grow(now, max(1.0, level.value), double=True)
+        is_used = sent.in_flight >= USED_SHARE * int(level.value)
+        if level.value < level.most and is_used and not self._times.is_queueing:
+            level.grow(now, max(1.0, level.value), double=True)
         rate = self._rate
         if self._pace is not None and self._pace.level(now) <= 0.5 * self._pace.burst:
             per_s = rate.value

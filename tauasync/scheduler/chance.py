@@ -6,7 +6,7 @@
 
 A limit refuses less when less is sent; a gateway that refuses a share of everything does not.
 Nothing but an experiment tells them apart, because a limit that is exceeded by a little refuses
-just as seldom and as scattered. So when short episodes follow each other closely, half of what
+just as seldom and as scattered. So when short episodes follow each other closely, less than
 was let through goes out for a while. Where that is refused as often, refusals say nothing about
 the pace: the limits from before are restored and refusals are forgiven, as long as they are no
 more than twice as frequent as measured. More are an episode again, as are all after some time.
@@ -20,9 +20,11 @@ from enum import Enum
 SHORT, SHORT_S = 8, 12.0
 """An episode of so many refusals, or seconds, may be chance; a limit that is used up refuses more
 and for longer."""
-FIRST_DISTANCE = 100
 CLOSE, CLOSE_S = 300, 20.0
 """Episodes are close when no more requests, or seconds, lie between them."""
+FIRST_DISTANCE = 100
+"""Added to the sum of the distances of a series: their mean is of two or three, and a mean that
+is too small by luck makes an experiment give up before it can be refused."""
 SUSPICIOUS = 3
 MOST_SUSPICIOUS = 64
 """So many close episodes call for an experiment; each experiment that finds a limit asks for half
@@ -30,7 +32,7 @@ as many more, up to the second number."""
 CONFIRMING = 2
 """So many episodes in an experiment confirm that they come by chance."""
 SLOWER = 0.8
-"""The pace of an experiment, in terms of what was let through."""
+"""The pace of an experiment, in terms of what was let through, which is what a limit allows."""
 COLLAPSING, COLLAPSED = 3, 0.5
 """What a limit lets through while it refuses is the limit. No experiment is needed where so many
 episodes end with this share of the flow that the first so many had, and are as close."""

@@ -252,18 +252,19 @@ class Lane:
         if queue.outage.answered():
             self._is_back(queue, now)
 
-    def refused(self, permit: Permit, pause_s: float | None, *, is_rate: bool) -> None:
+    def refused(self, permit: Permit, pause_s: float | None, *, is_rate: bool) -> bool:
         """One request was refused; the permit's part of the work."""
         queue, now = permit.queue, self._now()
         self._rate_limited += 1
         self._amend(permit, 0)
-        queue.adaptive.refused(
+        is_chance = queue.adaptive.refused(
             permit.sent, now, queue.in_flight - 1, pause_s=pause_s, is_rate=is_rate
         )
-        if pause_s is not None:
+        if pause_s is not None and not is_chance:
             self.pause(queue.model, pause_s)
         if queue.outage.is_down and queue.outage.answered():
             self._is_back(queue, now)
+        return is_chance
 
     def failed(self, permit: Permit, trouble: Trouble, message: str) -> None:
         """One request failed; the permit's part of the work."""

@@ -84,9 +84,9 @@ class Permit:
         """
         self._lane.served(self, tokens)
 
-    def refused(self, pause_s: float | None, *, is_rate: bool = False) -> None:
-        """The endpoint refused the request for being too many."""
-        self._lane.refused(self, pause_s, is_rate=is_rate)
+    def refused(self, pause_s: float | None, *, is_rate: bool = False) -> bool:
+        """The endpoint refused the request for being too many; true where that is chance."""
+        return self._lane.refused(self, pause_s, is_rate=is_rate)
 
     def failed(self, trouble: Trouble, message: str) -> None:
         """The endpoint failed on its side, or did not answer."""

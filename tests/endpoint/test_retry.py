@@ -152,7 +152,7 @@ def test_retry_after_is_honoured_exactly(headers: dict[str, str], seconds: float
     assert seconds <= server.gaps[0] <= seconds + 1.01
 
 
-def test_retry_after_beyond_the_cap_pauses_the_lane_for_the_cap_and_shows() -> None:
+def test_a_retry_after_beyond_the_cap_is_looked_into_and_shows() -> None:
     server = Server(reply({}, status=429, retry_after="86400"), reply())
 
     async def act(opened: Endpoint) -> dict[str, float]:
@@ -164,8 +164,8 @@ def test_retry_after_beyond_the_cap_pauses_the_lane_for_the_cap_and_shows() -> N
         return paused
 
     paused = play(server, act, retry_after_cap_s=900.0)
-    assert paused["agent"] == pytest.approx(895, abs=0.1)
-    assert min(server.times[1:]) - server.times[0] == pytest.approx(900, abs=1.1)
+    assert paused["agent"] == pytest.approx(55, abs=0.1)
+    assert min(server.times[1:]) - server.times[0] == pytest.approx(60, abs=1.1)
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "soon"])

@@ -244,9 +244,10 @@ class Crowd:
             await asyncio.sleep(RTT_S / 2)
             self.in_flight -= 1
             if wait_s > 0:
-                if self.tells:
+                if permit.refused(wait_s if self.tells else None):
+                    await asyncio.sleep(wait_s if self.tells else 0.0)
+                elif self.tells:
                     self._note_pause(wait_s)
-                permit.refused(wait_s if self.tells else None)
                 return False
             permit.served(int(used))
             self.result.served += 1

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tauasync.scheduler.adaptive import ADAPTIVE_CEILING
 from tauasync.scheduler.chance import FORGIVEN, MOST_SHARE, Chance, Finding
 from tauasync.scheduler.lane import LaneLimits
-from tests.scheduler.servers import Noise, Result, Sliding, ask
+from tests.scheduler.servers import Noise, Result, Sliding, Slots, ask
 
 LATENCY_S = 2.0
 CROWD = 64
@@ -22,12 +23,34 @@ def used(found: Result, per_s: float = FREE_PER_S) -> float:
     return found.served_late / (found.elapsed_s - 150 - found.paused_s) / per_s
 
 
+@pytest.mark.parametrize("seed", [2, 5])
 @pytest.mark.parametrize("tells", [False, True])
 @pytest.mark.parametrize("share", [0.01, 0.03, 0.1])
-def test_a_share_refused_at_random_leaves_most_of_the_server(share: float, *, tells: bool) -> None:
-    found = ask(Noise(share), crowd=CROWD, warm_up_s=150, tells=tells)
+def test_a_share_refused_at_random_leaves_most_of_the_server(
+    share: float, seed: int, *, tells: bool
+) -> None:
+    noise = Noise(share, random=Random(77 * seed))
+    found = ask(noise, crowd=CROWD, warm_up_s=150, tells=tells, seed=seed)
     assert used(found) >= 0.7
     assert found.refused_share < 1.5 * share
+
+
+@pytest.mark.parametrize("crowd", [8, 1000])
+def test_one_in_a_hundred_is_told_from_a_limit_whatever_the_crowd(crowd: int) -> None:
+    found = ask(Noise(0.01), crowd=crowd, warm_up_s=150)
+    assert used(found, per_s=min(crowd, ADAPTIVE_CEILING) / LATENCY_S) >= 0.7
+
+
+def test_a_pause_told_with_a_refusal_by_chance_holds_nobody_else() -> None:
+    found = ask(Noise(0.03, hint_s=30.0), crowd=CROWD, warm_up_s=150, tells=True)
+    assert used(found) >= 0.6
+
+
+@pytest.mark.parametrize("limit", [50, 300])
+def test_a_number_at_work_is_no_chance(limit: int) -> None:
+    found = ask(Slots(limit), crowd=1000, warm_up_s=150)
+    assert not [kind for _, kind, _ in found.events if kind == "refusals_by_chance"]
+    assert found.served_late / (found.elapsed_s - 150) / (limit / LATENCY_S) >= 0.9
 
 
 @pytest.mark.parametrize("tells", [False, True])
@@ -108,7 +131,7 @@ def test_an_experiment_without_refusals_finds_a_limit() -> None:
         finding = chance.ended(episode * 5.0, is_short=True, per_s=10.0)
     assert finding is Finding.NOTHING
     assert is_trying(chance)
-    for request in range(300):
+    for request in range(600):
         chance.sent(11.0 + request / 5)
     assert not is_trying(chance)
     assert chance.share is None
