@@ -43,7 +43,8 @@ class EndpointSpec:
         call_deadline_s: time one call may spend on the wire and in back-off. Waiting for the
             lane (limits, a pause the endpoint asked for) does not count: it is progress of
             the queue, not of the call.
-        retry_after_cap_s: the longest pause an endpoint can impose at once.
+        retry_after_cap_s: the longest pause an endpoint can impose at once; what it asks beyond is
+            looked into (`told_pause`).
         max_body_bytes: the largest answer that is read.
         idempotency: whether an `Idempotency-Key` derived from the cache key is sent; None
             means only to embedded endpoints.
