@@ -42,8 +42,8 @@ def test_one_in_a_hundred_is_told_from_a_limit_whatever_the_crowd(crowd: int) ->
 
 
 def test_a_pause_told_with_a_refusal_by_chance_holds_nobody_else() -> None:
-    found = ask(Noise(0.03, hint_s=30.0), crowd=CROWD, warm_up_s=150, tells=True)
-    assert used(found) >= 0.6
+    found = ask(Noise(0.03, hint_s=5.0), crowd=CROWD, warm_up_s=150, tells=True)
+    assert used(found) >= 0.8
 
 
 @pytest.mark.parametrize("limit", [50, 300])
