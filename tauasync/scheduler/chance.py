@@ -41,6 +41,9 @@ SILENCE = 5.0
 by chance that happens once in 150 distances."""
 EXPECTED_S, LONGEST_S = 200.0, 300.0
 """None begins that would be expected to take so long; one that takes longer says nothing."""
+CRAWLING, CRAWLERS_PATIENCE = 0.25, 12.0
+"""Where so small a share is left of what was let through before the series, both times are so many
+times as long: an experiment there costs little, and a night at that pace everything."""
 MOST_SHARE = 0.25
 """No experiment finds a greater share of refusals to be chance, nor is more of it forgiven."""
 FORGIVEN = 8
@@ -75,6 +78,8 @@ class Chance:
         self._episodes = 0
         self._last_sent, self._last_s = 0, -math.inf
         self._distance = 0.0
+        self._flow_before = 0.0
+        self._longest_s = LONGEST_S
         self._marks: list[tuple[float, int, int]] = []
         self._confirmed = self._distances = 0
         self._began_s = 0.0
@@ -99,7 +104,7 @@ class Chance:
                 self._found_limit(now)
         elif self._sent - self._last_sent > SILENCE * self._distance:
             self._found_limit(now)
-        elif now > self._began_s + LONGEST_S:
+        elif now > self._began_s + self._longest_s:
             self._heed(now)
 
     def shows_limit(self) -> bool:
@@ -148,13 +153,14 @@ class Chance:
             return self._judge(now) if self._confirmed >= CONFIRMING else Finding.NOTHING
         if self.share is not None and now >= self._until:
             # What was measured counts as one more distance.
-            self._restart(now)
+            self._longest_s = LONGEST_S
+            self._restart(now, per_s)
             self._sent = self._last_sent = self._debt_sent = int(self._distance)
             self._refused = round(self.share * self._distance)
             self._distances = 1
             return self._try(now, self._distance, per_s)
         if self._episodes == 0 or not is_close:
-            self._restart(now)
+            self._restart(now, per_s)
             return Finding.PACE
         self._episodes += 1
         self._distances += 1
@@ -167,8 +173,11 @@ class Chance:
             return Finding.PACE
         mean = (self._sent + FIRST_DISTANCE) / self._distances
         flow = (self._sent - self._refused) / max(1.0, now - self._series_s)
-        if CONFIRMING * mean > EXPECTED_S * SLOWER * flow:
+        is_crawling = flow <= CRAWLING * self._flow_before
+        patience = CRAWLERS_PATIENCE if is_crawling else 1.0
+        if CONFIRMING * mean > patience * EXPECTED_S * SLOWER * flow:
             return Finding.PACE
+        self._longest_s = patience * LONGEST_S
         return self._try(now, mean, flow)
 
     # ---- inside
@@ -202,12 +211,13 @@ class Chance:
         (sent_early, flow_early), (sent_late, flow_late) = _between(*early), _between(*late)
         return flow_late <= COLLAPSED * flow_early and sent_late <= 3 * sent_early
 
-    def _restart(self, now: float) -> None:
+    def _restart(self, now: float, per_s: float) -> None:
         """Count from this episode on."""
         self._sent, self._refused = 0, 0
         self._last_sent = self._debt_sent = 0
         self._episodes, self._distances = 1, 0
         self._marks = [(now, 0, 0)]
+        self._flow_before = per_s
         self._series_s = now
 
     def _try(self, now: float, distance: float, per_s: float) -> Finding:
