@@ -217,6 +217,12 @@ def _tell_left(end: SweepEnd, path: Path, config: RunConfig) -> None:
             f"  tauasync resume {path}",
             file=sys.stderr,
         )
+    elif end.reason is not None:
+        print(
+            "every cell is played and scored all the same, nothing is left to do; read it with\n"
+            f"  tauasync report {path}",
+            file=sys.stderr,
+        )
 
 
 def _doubts(unheard: Unheard, config: RunConfig) -> str:

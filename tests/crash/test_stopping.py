@@ -15,6 +15,7 @@ from tests.crash.sweep import endpoint, finish, start, stats, write_config
 INTERRUPTED, TERMINATED = 130, 143
 HANG = '[{ what = "hang", nth = 12, delay_s = 3600 }]'
 PAUSE = '[{ what = "status", status = 429, retry_after_s = 1000, probability = 1.0, turn = 2 }]'
+LATE = '[{{ what = "slow-headers", nth = {nth}, delay_s = 2 }}]'
 DRAIN = ("--set", "limits.drain_deadline_s=1.5")
 
 
@@ -174,3 +175,24 @@ def test_a_killed_owner_leaves_the_run_free_although_its_lock_file_stays(tmp_pat
         assert "nobody is at work on it" in finish("status", str(run))
         finish("resume", str(run), "--quiet")
         assert stats(url)["repeated"] == 0
+
+
+def test_a_stop_whose_last_answers_complete_the_run_says_so(tmp_path: Path) -> None:
+    """Nothing is left to resume then, and nobody is left without a way on."""
+    with endpoint(tmp_path, latency_s=0.0) as url:
+        first = write_config(tmp_path, url, name="first", tasks=1, trials=1)
+        finish("run", str(first), "--out", str(tmp_path / "first.sqlite"), "--quiet")
+        # The probes at the start have no cell, and a fault's number counts requests of cells.
+        requests = stats(url)["requests"]
+    with endpoint(tmp_path, latency_s=0.0, faults=LATE.format(nth=requests)) as url:
+        config = write_config(tmp_path, url, tasks=1, trials=1)
+        run = tmp_path / "run.sqlite"
+        process = start("run", str(config), "--out", str(run), "--quiet")
+        wait_for(url, "requests", requests, process)
+        process.send_signal(signal.SIGTERM)
+        told = left(process)
+        assert process.returncode == TERMINATED, told
+        assert "every cell is played and scored" in told
+        assert f"tauasync report {run}" in told
+        assert "tauasync resume" not in told
+        finish("resume", str(run), "--quiet")
