@@ -133,6 +133,8 @@ class EndpointError(TauasyncError):
         request_id: the provider's id of the request.
         body: the start of the answer, keys redacted.
         attempts: how many times the call had been sent.
+        sent_at, failed_at: when it was sent the last time, and when that failed, in seconds of
+            the event loop's clock; None where nothing was sent.
         hint: how to mend it; the message ends with it.
     """
 
@@ -155,6 +157,8 @@ class EndpointError(TauasyncError):
         self.request_id = request_id
         self.body = body
         self.attempts = 1
+        self.sent_at: float | None = None
+        self.failed_at: float | None = None
         self.hint = ""
         super().__init__(message)
 

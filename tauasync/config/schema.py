@@ -85,9 +85,10 @@ class Limits(Section):
     enforce_protocol: Annotated[bool, RESULTS] = False
     """Whether a message with both text and tool calls ends the episode as an error of its
     author. The published numbers were made without."""
-    call_deadline_s: Annotated[float, OPERATION, Field(gt=0)] = 600.0
+    call_deadline_s: Annotated[float, OPERATION, Field(gt=0)] = 1800.0
     """Seconds one completion may spend on the wire and between its own repetitions. Waiting for
-    the endpoint's limits, or through a pause the endpoint asked for, does not count."""
+    the endpoint's limits, or through a pause the endpoint asked for, does not count. Keep it at
+    several times the endpoint's `read_timeout_s`, or a silence leaves no time to ask again."""
     episode_deadline_s: Annotated[float | None, OPERATION, Field(gt=0)] = None
     """Seconds one episode may take before it ends as `timeout`, which is a result. Only what the
     conversation itself takes counts: the answers' time on the wire, and the environment's. Waiting
@@ -195,8 +196,10 @@ class EndpointConfig(Section):
     in a while, before its cells are left open. One that never answered fails at once."""
     connect_timeout_s: Annotated[float, OPERATION, Field(gt=0)] = 10.0
     """Seconds to establish a connection."""
-    read_timeout_s: Annotated[float, OPERATION, Field(gt=0)] = 600.0
-    """Seconds without a byte of the answer after which an attempt is given up."""
+    read_timeout_s: Annotated[float, OPERATION, Field(gt=0)] = 300.0
+    """Seconds without a byte of the answer after which an attempt is given up; most endpoints send
+    nothing until the whole answer is there, so raise it for models that think for longer. While
+    bytes come, an attempt may take a third of `limits.call_deadline_s`, if that is more."""
     latency_s: Annotated[float, OPERATION, Field(ge=0)] = 0.0
     """`embedded` only: the mean time to an answer, in seconds; 0 answers at once."""
     latency_spread: Annotated[float, OPERATION, Field(ge=0)] = 0.0

@@ -123,6 +123,8 @@ class Caller:
             return await self._repeat(partial(self._attempt, errand, purse, clock), clock)
         except EndpointError as error:
             error.attempts = max(1, clock.attempts)
+            if clock.attempts:
+                error.sent_at, error.failed_at = clock.sent_at, anyio.current_time()
             self.counters.failed += 1
             if isinstance(error, EndpointUnusable):
                 self._broken.setdefault(errand.model, error)
@@ -165,8 +167,9 @@ class Caller:
             await purse.enter()
             facts = self._facts(errand)
             clock.attempts += 1
+            clock.sent_at = anyio.current_time()
             if clock.attempts == 1:
-                clock.first_sent_at = anyio.current_time()
+                clock.first_sent_at = clock.sent_at
             self.counters.sent += 1
             self.counters.repeated += clock.attempts > 1
             spent_s = clock.spent_s
@@ -318,8 +321,9 @@ def trouble_of(error: EndpointError) -> Trouble | None:
     match error:
         case TransportError():
             cause = error.__cause__
-            silent = isinstance(cause, NoAnswer) and cause.silent
-            return Trouble.BROKEN if silent else Trouble.UNREACHABLE
+            if isinstance(cause, NoAnswer) and (cause.silent or cause.unusable):
+                return Trouble.SILENT if cause.silent else Trouble.BROKEN
+            return Trouble.UNREACHABLE
         case ServerError():
             return Trouble.UNAVAILABLE if error.status in _UNAVAILABLE else Trouble.BROKEN
         case InvalidAnswer():

@@ -9,6 +9,7 @@ event hooks) is not wanted here and costs a third of a request.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 _KEEPALIVE_S = 60.0
 _CLOSE_S = 2.0
+_TCP_KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3}
+"""Seconds until the first sign of life is asked for, between two of them, and how many may fail;
+by their names in `socket`, where the system has them."""
 
 
 class NoAnswer(Exception):
@@ -39,13 +43,16 @@ class NoAnswer(Exception):
 
     Attributes:
         sent: whether the endpoint may have received the request, and billed it.
-        silent: whether the connection held and nothing (or too much) came: the request itself
-            may be why.
+        silent: whether the connection held and nothing came in time.
+        unusable: whether something came that cannot be read: the request itself may be why.
     """
 
-    def __init__(self, message: str, *, sent: bool, silent: bool = False) -> None:
+    def __init__(
+        self, message: str, *, sent: bool, silent: bool = False, unusable: bool = False
+    ) -> None:
         self.sent = sent
         self.silent = silent
+        self.unusable = unusable
         super().__init__(message)
 
 
@@ -131,28 +138,37 @@ class Http:
 
         Args:
             deadline_s: for all of it; a server that drips its answer does not get around it.
+                Its beginning has no longer than `EndpointSpec.first_byte_s`.
 
         Raises:
             NoAnswer: no answer, half of one, or one that is too large.
         """
         # Not a scope of anyio's: entering and leaving one costs as much as all of the reading.
-        within = asyncio.timeout(deadline_s)
+        within = _Within(min(deadline_s, self._spec.first_byte_s), deadline_s)
         try:
-            async with within:
-                return await self._exchange(url, content, headers)
+            async with within.timeout:
+                return await self._exchange(url, content, headers, within)
         except (httpx.HTTPError, aiohttp.ClientError, httpx.StreamError, OSError) as error:
-            if within.expired():
-                raise NoAnswer(
-                    f"no whole answer within {deadline_s:g} s", sent=True, silent=True
-                ) from error
+            if within.timeout.expired():
+                raise NoAnswer(self._too_late(within), sent=True, silent=True) from error
             raise NoAnswer(
                 _describe(error),
                 sent=not _never_sent(error),
                 silent=isinstance(error, httpx.ReadTimeout),
             ) from error
 
-    async def _exchange(self, url: str, content: bytes, headers: Mapping[str, str]) -> Reply:
+    def _too_late(self, within: _Within) -> str:
+        what = "no whole answer" if within.has_begun else "no answer"
+        key = ""
+        if within.in_force_s == self._spec.first_byte_s:
+            key = f" (endpoints.{self._spec.name}.read_timeout_s)"
+        return f"{what} within {within.in_force_s:g} s{key}"
+
+    async def _exchange(
+        self, url: str, content: bytes, headers: Mapping[str, str], within: _Within
+    ) -> Reply:
         response = await self._transport.handle_async_request(self._request(url, content, headers))
+        within.begun()
         names = {
             name.decode("latin-1").lower(): value.decode("latin-1")
             for name, value in response.headers.raw
@@ -163,7 +179,7 @@ class Http:
             with anyio.move_on_after(_CLOSE_S, shield=True):
                 await response.aclose()
             if isinstance(error, UnreadableBody):
-                raise NoAnswer(str(error), sent=True, silent=True) from error
+                raise NoAnswer(str(error), sent=True, unusable=True) from error
             raise
         received_at = monotonic()
         await response.aclose()
@@ -192,6 +208,26 @@ class Http:
         return request
 
 
+class _Within:
+    """The time an exchange has: so long until its answer begins, so long for all of it."""
+
+    __slots__ = ("_whole_s", "_whole_until", "has_begun", "in_force_s", "timeout")
+
+    def __init__(self, first_s: float, whole_s: float) -> None:
+        self._whole_s = whole_s
+        self._whole_until = asyncio.get_running_loop().time() + whole_s
+        self.has_begun = False
+        self.in_force_s = first_s
+        self.timeout = asyncio.timeout(first_s)
+
+    def begun(self) -> None:
+        """The answer begins."""
+        self.has_begun = True
+        if self.in_force_s < self._whole_s:
+            self.in_force_s = self._whole_s
+            self.timeout.reschedule(self._whole_until)
+
+
 def _network(spec: EndpointSpec) -> AiohttpTransport:
     tls = urlsplit(spec.base_url).scheme == "https"
     transport = AiohttpTransport(
@@ -203,13 +239,32 @@ def _network(spec: EndpointSpec) -> AiohttpTransport:
     def session() -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=0, keepalive_timeout=_KEEPALIVE_S, ssl=transport.ssl_context
+                limit=0,
+                keepalive_timeout=_KEEPALIVE_S,
+                ssl=transport.ssl_context,
+                socket_factory=_socket,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
     transport.client = session
     return transport
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket that notices within some 75 s that the other end is gone.
+
+    An answer in one piece leaves a connection idle for minutes, which routers forget; without
+    this a forgotten connection looks like a model that thinks until the read timeout.
+    """
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _TCP_KEEPALIVE.items():
+        if (option := getattr(socket, name, None)) is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
 
 
 def _proxy(base_url: str) -> httpx.Proxy | None:

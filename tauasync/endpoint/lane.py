@@ -16,13 +16,15 @@ class Trouble(Enum):
     """No connection, or one that broke."""
     UNAVAILABLE = "unavailable"
     """502, 503, 529 and the like: a gateway says that nobody is behind it."""
+    SILENT = "silent"
+    """Nothing came in time: it may be this request that takes so long, or nobody is answered."""
     BROKEN = "broken"
-    """500, 504 or silence: it may well be the request that breaks the server."""
+    """500, 504 or nonsense: it may well be the request that breaks the server."""
 
     @property
     def is_the_endpoints(self) -> bool:
         """Whether, in an outage, such a failure says nothing about the request itself."""
-        return self is not Trouble.BROKEN
+        return self in (Trouble.UNREACHABLE, Trouble.UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

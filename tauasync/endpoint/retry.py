@@ -48,7 +48,8 @@ class CallClock:
         is_free: whether the last failure did not.
         told_s: seconds that the last failure asked this call alone to wait.
         spent_s: seconds on the wire and in back-off.
-        first_sent_at: when the first request was sent, on the event loop's clock.
+        first_sent_at, sent_at: when the first request was sent, and the last one, on the event
+            loop's clock.
         answer_s: seconds on the wire of the last request alone.
         answered_at: when the last answer had come in whole, on the clock of `time.monotonic`.
     """
@@ -60,6 +61,7 @@ class CallClock:
         self.is_free = False
         self.told_s: float | None = None
         self.first_sent_at = 0.0
+        self.sent_at = 0.0
         self.answer_s = 0.0
         self.answered_at: float | None = None
         self.spent_s = 0.0

@@ -10,6 +10,9 @@ from typing import Any, Literal, TypeAlias
 from tauasync.endpoint.profile import ModelProfile
 
 MEBIBYTE = 1024 * 1024
+ATTEMPTS_THAT_FIT = 3
+"""Attempts at full length that a call's deadline leaves room for: an answer that drips for ever
+must not use up the time of its own repetition."""
 EndpointKind: TypeAlias = Literal["openai", "embedded"]
 
 
@@ -39,7 +42,7 @@ class EndpointSpec:
         headers: further headers; `${NAME}` in a value is read from the environment at open.
         attempts: requests for one call at most.
         read_timeout_s: silence after which an attempt is given up; with the connect timeout
-            added it also bounds the whole attempt, however its bytes are spread.
+            added it bounds the time to the first byte of the answer.
         call_deadline_s: time one call may spend on the wire and in back-off. Waiting for the
             lane (limits, a pause the endpoint asked for) does not count: it is progress of
             the queue, not of the call.
@@ -58,17 +61,25 @@ class EndpointSpec:
     headers: Mapping[str, str] = field(default_factory=dict)
     attempts: int = 6
     connect_timeout_s: float = 10.0
-    read_timeout_s: float = 600.0
-    call_deadline_s: float = 600.0
+    read_timeout_s: float = 300.0
+    call_deadline_s: float = 1800.0
     retry_after_cap_s: float = 900.0
     max_body_bytes: int = 64 * MEBIBYTE
     idempotency: bool | None = None
     trust_env: bool = True
 
     @property
-    def attempt_deadline_s(self) -> float:
-        """The longest one attempt may take, in seconds."""
+    def first_byte_s(self) -> float:
+        """The longest an attempt may take until its answer begins, in seconds."""
         return self.connect_timeout_s + self.read_timeout_s
+
+    @property
+    def attempt_deadline_s(self) -> float:
+        """The longest one attempt may take, in seconds, however its bytes are spread.
+
+        A server that sends blanks to keep the connection alive while it thinks is not silent.
+        """
+        return max(self.first_byte_s, self.call_deadline_s / ATTEMPTS_THAT_FIT)
 
     @property
     def sends_idempotency_key(self) -> bool:

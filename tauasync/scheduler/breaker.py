@@ -3,6 +3,9 @@
 A breaker is a model's. It opens on an error that nothing mends until someone acts, and on
 FAILURES_IN_A_ROW failed calls without an answer between them, each of which had all its
 repetitions behind it. It stays open for the rest of the process; a resume begins anew.
+
+Of a model that had answered, failures of requests that were on the wire together count as one:
+a connection that breaks under a hundred calls is one event, and says as much as under one call.
 """
 
 from __future__ import annotations
@@ -78,7 +81,9 @@ class Breakers:
         self._endpoint_of = endpoint_of
         self._on_broken = on_broken
         self._in_a_row: dict[str, int] = {}
+        self._counted_at: dict[str, float] = {}
         self._heard: set[str] = set()
+        self._live: set[str] = set()
         self._doubted: dict[str, None] = {}
         self.broken: dict[str, Broken] = {}
 
@@ -107,7 +112,10 @@ class Breakers:
     def answered(self, model: str, *, from_cache: bool = False) -> None:
         """The model answered, now or, from the cache, at some time under the same address."""
         self._heard.add(model)
-        if self._in_a_row and not from_cache:
+        if from_cache:
+            return
+        self._live.add(model)
+        if self._in_a_row:
             self._in_a_row.pop(model, None)
 
     def failed(self, model: str, error: TauasyncError) -> None:
@@ -122,6 +130,8 @@ class Breakers:
             self._count(model, error)
 
     def _count(self, model: str, error: EndpointError) -> None:
+        if self._is_known(model, error):
+            return
         failures = self._in_a_row[model] = self._in_a_row.get(model, 0) + 1
         if failures >= FAILURES_IN_A_ROW:
             self._open(
@@ -135,6 +145,16 @@ class Breakers:
                     body=error.body,
                 ),
             )
+
+    def _is_known(self, model: str, error: EndpointError) -> bool:
+        """Whether a failure tells no more than the one that was counted last."""
+        if error.sent_at is None or error.failed_at is None:
+            return False
+        counted_at = self._counted_at.get(model)
+        if counted_at is not None and error.sent_at <= counted_at and model in self._live:
+            return True
+        self._counted_at[model] = error.failed_at
+        return False
 
     def _open(self, model: str, error: EndpointUnusable) -> None:
         if model in self.broken:

@@ -249,7 +249,7 @@ class Lane:
         if was_limiting:
             self._tell_cut(queue)
         self._tell_recovery(queue)
-        if queue.outage.answered():
+        if queue.outage.answered(now):
             self._is_back(queue, now)
 
     def refused(self, permit: Permit, pause_s: float | None, *, is_rate: bool) -> bool:
@@ -262,7 +262,7 @@ class Lane:
         )
         if pause_s is not None and not is_chance:
             self.pause(queue.model, pause_s)
-        if queue.outage.is_down and queue.outage.answered():
+        if queue.outage.is_down and queue.outage.answered(now):
             self._is_back(queue, now)
         return is_chance
 
@@ -272,7 +272,7 @@ class Lane:
         queue.last_failure = message
         queue.adaptive.failed(permit.sent, now)
         looked = queue.looking is permit
-        if queue.outage.failed(now, trouble, looked=looked):
+        if queue.outage.failed(now, trouble, looked=looked, sent_at=permit.sent.at_s):
             self._tell("outage_began", queue, error=message)
 
     def freed(self, permit: Permit) -> None:

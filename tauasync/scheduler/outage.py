@@ -18,9 +18,12 @@ from tauasync.endpoint.lane import Trouble
 _MAKES_AN_OUTAGE = {
     Trouble.UNREACHABLE: (3, 1.0),
     Trouble.UNAVAILABLE: (4, 3.0),
+    Trouble.SILENT: (3, 30.0),
     Trouble.BROKEN: (10, 30.0),
 }
-"""How many failures in a row make an outage, and how many seconds they must span."""
+"""How many failures in a row make an outage, and how many seconds they must span. A silence
+spans the time since it was sent, or since the last answer if that came later: when everything
+on the wire is given up at one instant, minutes without any answer lie behind it."""
 CROWD = 20
 """So many failures in a row make an outage however fast they come."""
 FIRST_LOOK_S = 1.0
@@ -46,6 +49,7 @@ class Outage:
         self._spread = spread
         self._row = 0
         self._row_began = 0.0
+        self._answered_at = -math.inf
         self._look_s = FIRST_LOOK_S
         self.look_at = -math.inf
         self.since: float | None = None
@@ -56,19 +60,23 @@ class Outage:
         """Whether requests wait for the endpoint to come back."""
         return self.since is not None
 
-    def answered(self) -> bool:
+    def answered(self, now: float) -> bool:
         """An answer came, of whatever kind but a server's failure; true where it ends an outage."""
         self._row = 0
+        self._answered_at = now
         self.has_answered = True
         ended = self.since is not None
         self.since = None
         return ended
 
-    def failed(self, now: float, trouble: Trouble, *, looked: bool) -> bool:
+    def failed(
+        self, now: float, trouble: Trouble, *, looked: bool, sent_at: float | None = None
+    ) -> bool:
         """A request failed.
 
         Args:
             looked: whether it was sent to see if the outage is over.
+            sent_at: when it was sent; None for just now.
 
         Returns:
             Whether an outage begins with it.
@@ -78,8 +86,10 @@ class Outage:
                 self._look_s = min(LONGEST_LOOK_S, 2 * self._look_s)
                 self.look_at = now + self._spread_look()
             return False
-        if self._row == 0:
-            self._row_began = now
+        began = now
+        if trouble is Trouble.SILENT and sent_at is not None:
+            began = max(sent_at, self._answered_at)
+        self._row_began = began if self._row == 0 else min(began, self._row_began)
         self._row += 1
         if not self.has_answered:
             return False

@@ -79,6 +79,26 @@ async def test_a_server_that_drips_does_not_get_around_the_deadline() -> None:
     assert "0.5 s" in str(found)
 
 
+async def test_a_server_that_keeps_the_connection_alive_may_think_for_longer() -> None:
+    async def blanks(body: bytes, writer: asyncio.StreamWriter) -> None:
+        head, data = http().split(b"\r\n\r\n")
+        lines = [line for line in head.split(b"\r\n") if not line.startswith(b"content-length")]
+        writer.write(b"\r\n".join(lines) + b"\r\ntransfer-encoding: chunked\r\n\r\n")
+        for _ in range(8):
+            writer.write(b"1\r\n\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.1)
+        writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data))
+        await writer.drain()
+
+    timeouts = {"attempts": 1, "connect_timeout_s": 0.2, "read_timeout_s": 0.3}
+    with serving(blanks) as server, anyio.fail_after(10):
+        (found,) = await ask_many(1, base_url=server.base_url, **timeouts)
+        assert found.content == "hi"
+        (found,) = await ask_many(1, base_url=server.base_url, call_deadline_s=1.8, **timeouts)
+    assert "no whole answer within 0.6 s" in str(found)
+
+
 async def test_a_server_that_accepts_and_is_silent_is_given_up() -> None:
     with serving(after(30)) as server, anyio.fail_after(5):
         (found,) = await ask_many(1, base_url=server.base_url, attempts=1, read_timeout_s=0.2)

@@ -34,6 +34,9 @@ class Flaky:
         at = loop.time() - self.began
         self.asked.append(at)
         if self.away(at):
+            if isinstance(self.failure, float):
+                await asyncio.sleep(self.failure)
+                raise httpx.ReadError("reset")
             if isinstance(self.failure, Exception):
                 raise self.failure
             return reply({}, status=self.failure)
@@ -41,17 +44,25 @@ class Flaky:
         return reply()
 
 
+HANG = 1e6
+"""A failure that is no answer at all: the connection stays open, and nothing comes."""
+
 Act = Callable[[Endpoint, Flaky, list[tuple[str, Mapping[str, Any]]]], Coroutine[Any, Any, Any]]
 
 
 def play(
-    act: Act, away: Callable[[float], bool], *, failure: Any = None, patience_s: float = 6 * HOUR_S
+    act: Act,
+    away: Callable[[float], bool],
+    *,
+    failure: Any = None,
+    patience_s: float = 6 * HOUR_S,
+    max_in_flight: int = 8,
 ) -> Any:
     async def main() -> Any:
         server = Flaky(away, failure)
         events: list[tuple[str, Mapping[str, Any]]] = []
         lane = Lane(
-            LaneLimits(max_in_flight=8),
+            LaneLimits(max_in_flight=max_in_flight),
             name="cloud",
             outage_patience_s=patience_s,
             on_event=lambda kind, facts: events.append((kind, facts)),
@@ -185,3 +196,31 @@ def test_refusals_are_free_only_up_to_the_number_of_attempts() -> None:
         assert len(server.asked) == 1 + caught.value.attempts
 
     play(act, lambda at: at >= 1, failure=429)
+
+
+@pytest.mark.parametrize("failure", [HANG, 40.0, httpx.ReadError("reset"), 500], ids=str)
+@pytest.mark.parametrize("seconds", [3, 60])
+@pytest.mark.parametrize("max_in_flight", [4, 64])
+def test_a_silence_of_seconds_under_every_call_fails_none(
+    failure: Any, seconds: float, max_in_flight: int
+) -> None:
+    async def act(opened: Endpoint, server: Flaky, events: list[Any]) -> None:
+        await opened.model("agent").complete(request("first"), origin())
+        began = anyio.current_time()
+        found = await ask_all(opened, 200)
+        assert [getattr(one, "content", one) for one in found] == ["hi"] * 200
+        assert anyio.current_time() - began < 600
+
+    play(act, lambda at: 1 <= at < 1 + seconds, failure=failure, max_in_flight=max_in_flight)
+
+
+@pytest.mark.parametrize("minutes", [10, 60])
+def test_minutes_of_silence_are_waited_for_and_fail_no_call(minutes: float) -> None:
+    async def act(opened: Endpoint, server: Flaky, events: list[Any]) -> None:
+        await opened.model("agent").complete(request("first"), origin())
+        found = await ask_all(opened, 100)
+        assert [getattr(one, "content", one) for one in found] == ["hi"] * 100
+        assert len([at for at in server.asked if at < 60 * minutes]) < 40
+        assert [kind for kind, _ in events if "outage" in kind] == ["outage_began", "outage_ended"]
+
+    play(act, lambda at: 1 <= at < 60 * minutes, failure=HANG)

@@ -43,6 +43,30 @@ def test_a_model_is_given_up_after_so_many_failures_with_no_answer_between(
         assert made.broken.keys() == expected
 
 
+def on_the_wire(sent_at: float, failed_at: float) -> ServerError:
+    error = failure("one")
+    error.sent_at, error.failed_at = sent_at, failed_at
+    return error
+
+
+def test_failures_of_requests_that_were_on_the_wire_together_count_as_one() -> None:
+    made = breakers()
+    made.answered("one")
+    for wave in range(FAILURES_IN_A_ROW):
+        assert not made.broken
+        for index in range(100):
+            made.failed("one", on_the_wire(wave + index / 1000, wave + 0.5 + index / 1000))
+    assert made.broken.keys() == {"one"}
+
+
+def test_a_model_that_never_answered_is_given_up_after_one_wave() -> None:
+    made = breakers()
+    made.answered("one", from_cache=True)
+    for _ in range(FAILURES_IN_A_ROW):
+        made.failed("one", on_the_wire(0, 310))
+    assert made.broken.keys() == {"one"}
+
+
 def test_what_nothing_mends_opens_it_at_once_and_tells_once() -> None:
     error = AuthenticationFailed("wrong key", endpoint="lane", model="one", status=401)
     told: list[Broken] = []

@@ -15,7 +15,7 @@ from tauasync.scheduler.outage import CROWD, LONGEST_LOOK_S, Outage
 def outage(*, answered: bool = True, patience_s: float = 100.0, spread: float = 0.5) -> Outage:
     one = Outage(patience_s, lambda: spread)
     if answered:
-        one.answered()
+        one.answered(0)
     return one
 
 
@@ -44,7 +44,7 @@ def test_an_answer_between_failures_breaks_the_row() -> None:
     for at in range(100):
         one.failed(at, Trouble.UNREACHABLE, looked=False)
         one.failed(at + 0.1, Trouble.UNREACHABLE, looked=False)
-        assert not one.answered()
+        assert not one.answered(0)
     assert not one.is_down
 
 
@@ -86,5 +86,18 @@ def test_failures_of_what_was_sent_before_do_not_put_the_next_look_off() -> None
     before = one.look_at
     one.failed(2.5, Trouble.UNREACHABLE, looked=False)
     assert one.look_at == before
-    assert one.answered()
+    assert one.answered(0)
     assert not one.is_down
+
+
+def test_a_wave_of_silence_is_an_outage_since_minutes_without_an_answer_lie_behind_it() -> None:
+    one = outage()
+    told = [one.failed(310, Trouble.SILENT, looked=False, sent_at=at) for at in (0, 1, 2)]
+    assert told == [False, False, True]
+
+
+def test_a_silence_beside_answers_is_none() -> None:
+    one = outage()
+    one.answered(300)
+    for _ in range(2 * CROWD):
+        assert not one.failed(310, Trouble.SILENT, looked=False, sent_at=0)
