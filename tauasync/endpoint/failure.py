@@ -3,6 +3,7 @@
 | seen                                                         | becomes                 |
 |--------------------------------------------------------------|-------------------------|
 | 402, a quota code, "credit balance is too low", ...          | QuotaExhausted          |
+| 429 by the day or longer, unless it is over within an hour   | QuotaExhausted          |
 | content filter: a code, or a completion inside a 4xx         | ContentFiltered         |
 | context overflow: a code or wording, with 400, 413, 422, 200 | ContextOverflow         |
 | 401, 403, "API key not valid"                                | AuthenticationFailed    |
@@ -25,11 +26,14 @@ from typing import Any
 from tauasync import errors
 from tauasync.endpoint import wordings
 from tauasync.endpoint.redact import redact
-from tauasync.endpoint.retry_after import names_a_rate, retry_after_s
+from tauasync.endpoint.retry_after import names_a_rate, reset_s, retry_after_s
 from tauasync.jsonio import clean_text, loads
 
 _CONTEXT_STATUSES = (None, 400, 413, 422)
-_QUOTA_STATUSES = (None, 400, 402, 403, 429)
+_QUOTA_STATUSES = (None, 400, 402, 403, 412, 429)
+_LONG_PERIOD_STATUSES = (None, 403, 429)
+SOON_S = 3600.0
+"""A limit by the day that is told to be free again within this is waited for."""
 _FILTER_STATUSES = (None, 400, 403, 422, 451)
 _RETRIABLE_4XX = (408, 409, 425)
 
@@ -90,7 +94,12 @@ def error_from_answer(
     reason = _reason_of(decoded)
     text = body.decode("utf-8", "replace")
     effective = status if status >= 300 else reason.status
+    pause_s = retry_after_s(headers, reason.error, facts.now, tokens=facts.tokens)
     kind, hint = _kind_of(effective, reason, decoded, facts)
+    if kind in (errors.RateLimited, errors.AuthenticationFailed) and (
+        used_up := _used_up(effective, reason, pause_s)
+    ):
+        kind, hint = errors.QuotaExhausted, used_up
     said = reason.message or " ".join(text.split())
     parts = [redact(said, facts.secrets, limit=600) or "no message", hint]
     error = kind(
@@ -98,7 +107,7 @@ def error_from_answer(
         endpoint=facts.endpoint,
         model=facts.model,
         status=effective if effective is not None else status,
-        retry_after_s=retry_after_s(headers, reason.error, facts.now, tokens=facts.tokens),
+        retry_after_s=pause_s,
         request_id=request_id_of(headers),
         body=redact(clean_text(text), facts.secrets),
     )
@@ -132,7 +141,9 @@ def _kind_of(
     codes, text = reason.codes, reason.message
     if status == 402 or codes & wordings.QUOTA_CODES:
         return errors.QuotaExhausted, "top up the account or raise its limit, then resume"
-    if status in _QUOTA_STATUSES and wordings.QUOTA_TEXT.search(text):
+    if status in _QUOTA_STATUSES and (
+        codes & wordings.NUMBERED_QUOTA_CODES or wordings.QUOTA_TEXT.search(text)
+    ):
         return errors.QuotaExhausted, "top up the account or raise its limit, then resume"
     if status in _FILTER_STATUSES and _is_filtered(reason, decoded):
         return errors.ContentFiltered, ""
@@ -162,6 +173,48 @@ def _kind_of(
     return errors.RequestRejected, _hint(status, reason, facts)
 
 
+def _used_up(status: int | None, reason: _Reason, pause_s: float | None) -> str:
+    """What to do about a limit by the day or longer; "" where it is none, or soon over."""
+    if status not in _LONG_PERIOD_STATUSES:
+        return ""
+    ids = _quota_ids(reason.error)
+    if wordings.LONG_PERIOD_TEXT.search(ids) is None:
+        text = reason.message
+        if wordings.RATE_TEXT.search(text) or wordings.RATE_TEXT.search(ids):
+            return ""
+        named = wordings.LONG_PERIOD_TEXT.search(text)
+        if not (named or reason.codes & wordings.LONG_PERIOD_CODES):
+            return ""
+        # Beside such an id Gemini tells a pause of seconds all the same: it is not asked there.
+        pause_s = pause_s or _pause_in(text)
+        if pause_s is not None and pause_s <= SOON_S:
+            return ""
+    when = "" if pause_s is None or pause_s <= SOON_S else f" (told: in {pause_s / 3600:.1f} h)"
+    return f"raise the account's limit or wait until it is reset{when}, then resume"
+
+
+def _pause_in(text: str) -> float | None:
+    match = wordings.PAUSE_TEXT.search(text)
+    if match is None:
+        return None
+    return reset_s(match["pause"] or match["seconds"], 0.0)
+
+
+def _quota_ids(error: Any) -> str:
+    """The names of the limits that Google says were exceeded."""
+    details = error.get("details") if isinstance(error, dict) else None
+    found = []
+    for detail in details if isinstance(details, list) else ():
+        if not isinstance(detail, dict):
+            continue
+        violations = detail.get("violations")
+        items = violations if isinstance(violations, list) else [detail.get("metadata")]
+        for item in items:
+            if isinstance(item, dict):
+                found += [str(item.get(name) or "") for name in ("quotaId", "quota_limit")]
+    return " ".join(found)
+
+
 def _kind_by_code(codes: frozenset[str]) -> type[errors.EndpointError]:
     if codes & wordings.RATE_CODES:
         return errors.RateLimited
@@ -169,6 +222,8 @@ def _kind_by_code(codes: frozenset[str]) -> type[errors.EndpointError]:
         return errors.ServerError
     if codes & wordings.REQUEST_CODES:
         return errors.RequestRejected
+    if codes & wordings.LONG_PERIOD_CODES:
+        return errors.RateLimited
     return errors.InvalidAnswer
 
 
@@ -230,11 +285,15 @@ def _reason_of(decoded: Any) -> _Reason:
     param = error.get("param")
     return _Reason(
         message=clean_text(_message_of(error)),
-        codes=frozenset(name.lower() for name in names if isinstance(name, str)),
+        codes=frozenset(str(name).lower() for name in names if _is_code(name)),
         status=_status_in(error),
         param=param if isinstance(param, str) else None,
         error=error,
     )
+
+
+def _is_code(name: Any) -> bool:
+    return isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool))
 
 
 def _message_of(error: Mapping[str, Any]) -> str:

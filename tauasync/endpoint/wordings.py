@@ -20,12 +20,51 @@ QUOTA_CODES = frozenset(
         "insufficient_user_quota",
         "payment_required",
         "arrearage",
+        "accountoverdueerror",  # Volcengine
+        "setlimitexceeded",  # Volcengine: a cap the account set itself
+        "allocationquota.freetieronly",  # DashScope
+        "prepaidbilloverdue",
+        "postpaidbilloverdue",
+        "commoditynotpurchased",
+        "billing_error",
+        "spend_limit_exceeded",
+        "credit_limit_exceeded",
+        "blocked_api_access",  # Groq: a spending limit
     }
 )
 # Not "exceeded your current quota": Gemini says that of its per-minute limits too.
 QUOTA_TEXT = re.compile(
     r"credit balance is too low|insufficient (?:account )?(?:balance|credits?|funds)"
-    r"|billing hard limit|not enough (?:credits?|balance)|(?:account|balance).{0,40}in arrears",
+    r"|balance is (?:insufficient|not enough|not sufficient)"  # SiliconFlow
+    r"|billing hard limit|not enough (?:credits?|balance)|(?:account|balance).{0,40}in arrears"
+    r"|used all (?:of )?(?:its |your |the )?available credits"  # xAI
+    r"|(?:reached|exceeded|hit) .{0,40}(?:spend(?:ing)?|credit|inference) (?:limit|cap)"
+    r"|reached your specified .{0,20}usage limits"  # Anthropic
+    r"|\bkey limit exceeded"  # OpenRouter
+    r"|account .{0,20}(?:is |has been )?suspended"  # Fireworks
+    r"|account is not active, please check your billing"  # OpenAI
+    r"|free (?:tier|quota).{0,40}(?:exhausted|used up)"  # DashScope
+    r"|quota exceeded for metric: .{0,160}limit: 0\b"  # Gemini: no free tier for this model
+    r"|余额不足|欠费|账户.{0,8}(?:锁定|停用)|额度.{0,4}(?:耗尽|用完|不足)",
+    re.IGNORECASE | re.DOTALL,
+)
+NUMBERED_QUOTA_CODES = frozenset({"1110", "1112", "1113", "1121", "1309"})
+"""Zhipu's: the account is inactive, locked, without money, its plan over. Numbers may mean
+anything elsewhere, so they count only beside a status that quotas have."""
+
+LONG_PERIOD_CODES = frozenset({"1304", "1308", "1310"})
+"""Zhipu's, in the same way: what a day, some hours, a week or a month allow is used up."""
+LONG_PERIOD_TEXT = re.compile(
+    r"per[ _-]?(?:day|week|month)|(?:/|\ba|\bby) ?(?:day|week|month)\b|bymodelbyday|per 86400"
+    r"|\b[rt]pd\b|\b(?:daily|weekly|monthly)\b.{0,40}(?:limit|quota|allocation|allowance|cap\b)"
+    r"|(?:今日|每日|每天|每周|每月).{0,12}(?:限|额|上限)",
+    re.IGNORECASE,
+)
+"""A refusal that counts by the day or longer: nothing goes through until that is over."""
+PAUSE_TEXT = re.compile(
+    r"(?:try again|retry(?:ing)?|wait|available again) (?:in|after|for)? ?"
+    r"(?P<pause>(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+)\b"
+    r"|wait (?P<seconds>\d+(?:\.\d+)?) seconds",
     re.IGNORECASE,
 )
 

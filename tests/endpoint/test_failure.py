@@ -90,6 +90,80 @@ def test_no_money_stops_the_model(status: int, body: Any) -> None:
     assert classify(error(status, body)) is Consequence.STOP_MODEL
 
 
+def gemini(quota_id: str, delay: str = "26s") -> list[Any]:
+    violation = {"quotaMetric": "generate_content_free_tier_requests", "quotaId": quota_id}
+    details = [{"violations": [violation]}, {"links": []}, {"retryDelay": delay}]
+    text = "You exceeded your current quota, please check your plan and billing details."
+    return [{"error": {"code": 429, "message": text, "details": details}}]
+
+
+TPD = "Rate limit reached for model `x` on tokens per day (TPD): Limit 100000, Used 97050"
+TRIAL = "You are using a Trial key, which is limited to"
+FREE = "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free requests"
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (429, said("余额不足或无可用资源包,请充值。", code="1113")),  # Zhipu
+        (429, said("x", code=1113)),
+        (400, said("账户已欠费,请充值后重试")),
+        (429, said("已达到 5 小时的使用上限。您的限额将在 2026-01-01 00:00:00 重置", code="1308")),
+        (200, said("x", code="1310")),
+        (429, gemini("GenerateRequestsPerDayPerProjectPerModel-FreeTier")),
+        (429, said("Quota exceeded for metric: free_tier_requests, limit: 0, model: x")),
+        (429, {"message": f"{TRIAL} 1000 API calls / month. You can continue to use it."}),
+        (429, said(FREE, code=429)),  # OpenRouter
+        (403, said("Key limit exceeded (monthly limit)", code=403)),
+        (429, said(f"{TPD}. Please try again in 7h12m0.5s.", code="rate_limit_exceeded")),  # Groq
+        (429, {"message": "Too many tokens per day, please wait before trying again."}),  # Bedrock
+        (
+            429,
+            said("Rate limit of 50 per 86400s exceeded for UserByModelByDay. Please wait 34000 s"),
+        ),
+        (429, said("Tokens per day limit exceeded", code="token_quota_exceeded")),  # Cerebras
+        (429, said("you have used up your daily free allocation of 10,000 neurons")),
+        (412, said("Account x is suspended, possibly due to reaching the monthly spending limit")),
+        (429, said("Your team has used all available credits or reached its spending limit")),
+        (400, said("You have reached your specified API usage limits. You will regain access on")),
+        (403, said("Sorry, your account balance is insufficient", code=30001)),  # SiliconFlow
+        (403, said("x", code="AllocationQuota.FreeTierOnly")),
+        (403, said("x", code="AccountOverdueError")),
+        (401, said("Your account is not active", code="billing_not_active")),
+    ],
+)
+def test_what_a_day_or_an_account_allows_stops_the_model(status: int, body: Any) -> None:
+    found = error(status, body)
+    assert type(found) is QuotaExhausted
+    assert "then resume" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (gemini("GenerateContentInputTokensPerModelPerMinute-FreeTier"), {}),
+        ({"message": f"{TRIAL} 40 API calls / minute. You can continue to use it."}, {}),
+        (said("Rate limit exceeded: free-models-per-min. Add credits for 1000 per day"), {}),
+        (said(f"{TPD}. Please try again in 9m38.016s. Need more? Upgrade"), {}),
+        (said(TPD), {"retry_after": "600"}),
+        (said("您当前使用该 API 的并发数过高", code="1302"), {}),
+        (said("Resource has been exhausted (e.g. check quota).", status="RESOURCE_EXHAUSTED"), {}),
+        (said("Too many requests. Have a nice day"), {}),
+    ],
+)
+def test_what_is_over_within_the_hour_is_waited_for(body: Any, headers: dict[str, str]) -> None:
+    assert type(error(429, body, **headers)) is RateLimited
+
+
+def test_numbers_are_no_quota_codes_beside_another_status() -> None:
+    assert type(error(503, said("x", code="1113"))) is ServerError
+
+
+def test_a_limit_by_the_day_tells_when_it_is_said_to_be_over() -> None:
+    found = error(429, said(TPD), retry_after="25920")
+    assert "(told: in 7.2 h)" in str(found)
+
+
 def test_a_rate_limit_that_speaks_of_quota_is_still_a_rate_limit() -> None:
     text = "You exceeded your current quota. Quota exceeded for requests per minute, retry in 17s"
     assert type(error(429, said(text, status="RESOURCE_EXHAUSTED"))) is RateLimited
