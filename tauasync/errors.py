@@ -17,7 +17,8 @@
         │   ├── RateLimited
         │   ├── ServerError
         │   ├── TransportError         no or half an answer: DNS, reset, timeout
-        │   └── InvalidAnswer          an answer that breaks the protocol
+        │   ├── InvalidAnswer          an answer that breaks the protocol
+        │   └── Doubted                a refusal for good, by a model that had answered
         ├── ContextOverflow        the request does not fit the context window
         ├── ContentFiltered        the provider refused the content
         ├── RequestRejected        a 4xx that no repetition mends
@@ -136,6 +137,8 @@ class EndpointError(TauasyncError):
         sent_at, failed_at: when it was sent the last time, and when that failed, in seconds of
             the event loop's clock; None where nothing was sent.
         hint: how to mend it; the message ends with it.
+        is_json: whether what came back is JSON, as the API itself would say it.
+        is_clear: whether it names the key or the model as what is wrong.
     """
 
     def __init__(
@@ -160,6 +163,8 @@ class EndpointError(TauasyncError):
         self.sent_at: float | None = None
         self.failed_at: float | None = None
         self.hint = ""
+        self.is_json = True
+        self.is_clear = False
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -219,6 +224,16 @@ class TransportError(TransientError):
 
 class InvalidAnswer(TransientError):
     """An answer that breaks the protocol: no JSON, no choices, nothing usable."""
+
+
+class Doubted(TransientError):
+    """A refusal that should be final, from a model that had answered: it may be a gateway's whim.
+
+    Attributes:
+        of_model: whether it says that nothing sent to the model can succeed.
+    """
+
+    of_model: bool = False
 
 
 class ContextOverflow(EndpointError):

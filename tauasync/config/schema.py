@@ -194,6 +194,11 @@ class EndpointConfig(Section):
     outage_patience_s: Annotated[float, OPERATION, Field(ge=0)] = 21600.0
     """Seconds to wait for an endpoint that had answered in this session and is away, asking once
     in a while, before its cells are left open. One that never answered fails at once."""
+    doubt_s: Annotated[float, OPERATION, Field(ge=0)] = 300.0
+    """Seconds for which a model that had answered in this session may say that the key is wrong or
+    the model unknown (401, 403, 404) before it is believed: gateways say so while they are deployed
+    anew. Meanwhile its calls wait, and one at a time asks again. A fifth of it where the answer
+    names the key or the model as what is wrong; 0 believes the first."""
     connect_timeout_s: Annotated[float, OPERATION, Field(gt=0)] = 10.0
     """Seconds to establish a connection."""
     read_timeout_s: Annotated[float, OPERATION, Field(gt=0)] = 300.0

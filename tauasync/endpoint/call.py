@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import anyio
 
+from tauasync.endpoint.doubt import Doubts
 from tauasync.endpoint.errand import Errand
 from tauasync.endpoint.failure import Facts, error_from_answer
 from tauasync.endpoint.http import Http, NoAnswer, Reply
@@ -30,6 +31,7 @@ from tauasync.endpoint.retry_after import exhausted_for_s, told_limits
 from tauasync.endpoint.spec import EndpointSpec
 from tauasync.endpoint.told_pause import ToldPauses
 from tauasync.errors import (
+    Doubted,
     EndpointError,
     EndpointUnusable,
     InvalidAnswer,
@@ -100,6 +102,7 @@ class Caller:
         self._sleep = sleep
         self._random = random or Random()
         self._pauses = ToldPauses(spec.retry_after_cap_s)
+        self._doubts = Doubts(spec.doubt_s)
         self._adopted: dict[str, tuple[str | None, str | None]] = {}
         self._broken: dict[str, EndpointUnusable] = {}
         self.counters = Counters()
@@ -185,6 +188,7 @@ class Caller:
                     clock.burnt += 1
                 raise
             self._pauses.answered(errand.model)
+            self._doubts.answered(errand.model)
             cost = errand.cost_of(value)
             permit.served(cost.tokens)
             self._heed(errand, reply)
@@ -236,11 +240,17 @@ class Caller:
         return reply
 
     def _read(self, errand: Errand[T], reply: Reply, facts: Facts) -> T:
-        if reply.status != 200:
+        try:
+            if reply.status == 200:
+                return errand.read(reply, facts)
             raise error_from_answer(
                 status=reply.status, headers=reply.headers, body=reply.body, facts=facts
             )
-        return errand.read(reply, facts)
+        except EndpointError as error:
+            told = self._doubts.weighed(errand.model, error, anyio.current_time())
+            if told is error:
+                raise
+            raise told from error
 
     def _note_failure(
         self,
@@ -326,6 +336,8 @@ def trouble_of(error: EndpointError) -> Trouble | None:
             return Trouble.UNREACHABLE
         case ServerError():
             return Trouble.UNAVAILABLE if error.status in _UNAVAILABLE else Trouble.BROKEN
+        case Doubted():
+            return Trouble.REFUSED if error.of_model else Trouble.BROKEN
         case InvalidAnswer():
             return Trouble.BROKEN
         case _:

@@ -112,6 +112,8 @@ def error_from_answer(
         body=redact(clean_text(text), facts.secrets),
     )
     error.hint = hint
+    error.is_json = decoded is not None
+    error.is_clear = _is_clear(reason)
     if isinstance(error, errors.RateLimited):
         error.is_rate = names_a_rate(headers) or wordings.RATE_TEXT.search(said) is not None
     return error
@@ -225,6 +227,14 @@ def _kind_by_code(codes: frozenset[str]) -> type[errors.EndpointError]:
     if codes & wordings.LONG_PERIOD_CODES:
         return errors.RateLimited
     return errors.InvalidAnswer
+
+
+def _is_clear(reason: _Reason) -> bool:
+    known = wordings.KEY_CODES | wordings.MODEL_CODES
+    if reason.codes & known:
+        return True
+    texts = (wordings.KEY_TEXT, wordings.MODEL_TEXT)
+    return any(text.search(reason.message) for text in texts)
 
 
 def _is_filtered(reason: _Reason, decoded: Any) -> bool:

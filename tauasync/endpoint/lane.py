@@ -16,6 +16,8 @@ class Trouble(Enum):
     """No connection, or one that broke."""
     UNAVAILABLE = "unavailable"
     """502, 503, 529 and the like: a gateway says that nobody is behind it."""
+    REFUSED = "refused"
+    """Key or model refused although there had been answers: its gateway may be at fault."""
     SILENT = "silent"
     """Nothing came in time: it may be this request that takes so long, or nobody is answered."""
     BROKEN = "broken"

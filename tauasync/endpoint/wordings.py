@@ -114,8 +114,14 @@ CONTEXT_TEXT = re.compile(
     re.IGNORECASE,
 )
 
-KEY_CODES = frozenset({"invalid_api_key", "authentication_error", "api_key_invalid"})
-KEY_TEXT = re.compile(r"(?:invalid|incorrect) api[ _]key|api[ _]key not valid", re.IGNORECASE)
+KEY_CODES = frozenset(
+    {"invalid_api_key", "expired_api_key", "authentication_error", "api_key_invalid"}
+)
+KEY_TEXT = re.compile(
+    r"(?:invalid|incorrect|expired|revoked|disabled) api[ _]key|api[ _]key not valid"
+    r"|api[ _]key.{0,80}(?:has expired|(?:has been|is|was) (?:revoked|disabled|deleted))",
+    re.IGNORECASE,
+)
 
 MODEL_CODES = frozenset({"model_not_found", "modelnotfound", "model_not_exist"})
 MODEL_TEXT = re.compile(

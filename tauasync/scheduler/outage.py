@@ -18,6 +18,7 @@ from tauasync.endpoint.lane import Trouble
 _MAKES_AN_OUTAGE = {
     Trouble.UNREACHABLE: (3, 1.0),
     Trouble.UNAVAILABLE: (4, 3.0),
+    Trouble.REFUSED: (1, 0.0),
     Trouble.SILENT: (3, 30.0),
     Trouble.BROKEN: (10, 30.0),
 }

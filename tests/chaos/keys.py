@@ -14,7 +14,7 @@ from tauasync.jsonio import encode_struct
 from tests.chaos.bench import SOON_S, Room
 from tests.chaos.checks import Check, Law, check
 from tests.chaos.processes import until
-from tests.chaos.settings import write_toml
+from tests.chaos.settings import DOUBT_S, write_toml
 
 KEY_ENV, HEADER_ENV = "CHAOS_API_KEY", "CHAOS_GATEWAY_TOKEN"
 TASK = "[service_issue]break_apn_settings[PERSONA:None]"
@@ -68,6 +68,7 @@ def _config(url: str, cache: Path, seed: int) -> dict[str, object]:
         role: {
             "base_url": url,
             "api_key_env": KEY_ENV,
+            "doubt_s": DOUBT_S,
             "headers": {
                 "x-tauasync-origin": quote(
                     encode_struct(

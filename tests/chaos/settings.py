@@ -10,6 +10,9 @@ from typing import Any
 IN_FLIGHT = 16
 """Requests a sweep has on the wire at most; the bound of what one kill can lose."""
 
+DOUBT_S = 1.0
+"""How long a refusal of key or model is doubted: a chaos run does not wait for minutes."""
+
 INPUT_USD, OUTPUT_USD = 1.0, 4.0
 """The price of a million tokens, the same for every model, so that the endpoint's own count of
 tokens is a bill."""
@@ -57,6 +60,7 @@ def sweep_config(
                 "kind": "embedded",
                 "base_url": address,
                 "max_in_flight": IN_FLIGHT,
+                "doubt_s": DOUBT_S,
                 **changes.get("endpoint", {}),
             }
             for name, address in addresses.items()

@@ -70,7 +70,8 @@ def test_a_model_that_was_heard_once_is_not_doubted(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fault = '[{what="status", status=404, nth=10, times="always"}]'
-    _, told = advice(capsys, config, f"endpoints.sim.faults={fault}", code=5)
+    believed = "endpoints.sim.doubt_s=1"
+    _, told = advice(capsys, config, f"endpoints.sim.faults={fault}", believed, code=5)
     assert NEW_RUN not in told
 
 

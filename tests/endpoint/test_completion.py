@@ -146,7 +146,10 @@ async def test_errors_and_invalid_answers_are_never_cached(
 
 async def test_the_cache_answers_though_the_endpoint_is_broken(tmp_path: Path) -> None:
     server = Recorder(reply(), reply({}, status=401))
-    async with ResponseCache(tmp_path) as cache, endpoint(server, cache=cache) as opened:
+    async with (
+        ResponseCache(tmp_path) as cache,
+        endpoint(server, cache=cache, doubt_s=0.0) as opened,
+    ):
         agent = opened.model("agent")
         await agent.complete(request("a"), origin())
         with pytest.raises(errors.AuthenticationFailed):

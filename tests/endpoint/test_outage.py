@@ -39,6 +39,9 @@ class Flaky:
                 raise httpx.ReadError("reset")
             if isinstance(self.failure, Exception):
                 raise self.failure
+            if callable(self.failure):
+                answer: httpx.Response = self.failure()
+                return answer
             return reply({}, status=self.failure)
         await asyncio.sleep(1)
         return reply()
@@ -224,3 +227,70 @@ def test_minutes_of_silence_are_waited_for_and_fail_no_call(minutes: float) -> N
         assert [kind for kind, _ in events if "outage" in kind] == ["outage_began", "outage_ended"]
 
     play(act, lambda at: 1 <= at < 60 * minutes, failure=HANG)
+
+
+def refusing(status: int, body: bytes = b"<html>") -> Any:
+    return lambda: httpx.Response(status, content=body)
+
+
+CLEAR = b'{"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}'
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 400, 405, 302, 501])
+@pytest.mark.parametrize("seconds", [0.5, 40])
+@pytest.mark.parametrize("count", [2, 100])
+def test_a_refusal_of_seconds_by_a_model_that_had_answered_fails_no_call(
+    status: int, seconds: float, count: int
+) -> None:
+    async def act(opened: Endpoint, server: Flaky, events: list[Any]) -> None:
+        await opened.model("agent").complete(request("first"), origin())
+        found = await ask_all(opened, count)
+        assert [getattr(one, "content", one) for one in found] == ["hi"] * count
+
+    play(act, lambda at: 1 <= at < 1 + seconds, failure=refusing(status))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "least_s"),
+    [
+        (403, b"<html>", errors.AuthenticationFailed, 300),
+        (404, b"", errors.ModelNotFound, 300),
+        (401, CLEAR, errors.AuthenticationFailed, 60),
+    ],
+)
+def test_a_refusal_that_lasts_is_believed_after_few_requests(
+    status: int, body: bytes, kind: type[errors.EndpointError], least_s: float
+) -> None:
+    async def act(opened: Endpoint, server: Flaky, events: list[Any]) -> None:
+        await opened.model("agent").complete(request("first"), origin())
+        began = anyio.current_time()
+        found = await ask_all(opened, 200)
+        assert {type(one) for one in found} == {kind}
+        assert least_s <= anyio.current_time() - began <= least_s + 60
+        assert len(server.asked) < 30
+
+    play(act, lambda at: at >= 1, failure=refusing(status, body))
+
+
+def test_one_request_that_is_always_refused_fails_alone() -> None:
+    """As by a firewall that dislikes its text."""
+
+    async def handle(asked: httpx.Request) -> httpx.Response:
+        if b'"3"' in asked.content:
+            return httpx.Response(403, content=b"<html>")
+        await asyncio.sleep(1)
+        return reply()
+
+    async def main() -> list[Any]:
+        lane = Lane(LaneLimits(max_in_flight=8), name="cloud")
+        transport = httpx.MockTransport(handle)
+        async with Endpoint(
+            spec(), (model(),), lane=lane, environ=ENVIRON, transport=transport
+        ) as opened:
+            await opened.model("agent").complete(request("first"), origin())
+            return await ask_all(opened, 40)
+
+    found = run_virtual(main())
+    assert [index for index, one in enumerate(found) if isinstance(one, Exception)] == [3]
+    assert isinstance(found[3], errors.Doubted)
+    assert "403" in str(found[3])

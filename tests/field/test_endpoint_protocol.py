@@ -313,3 +313,14 @@ async def test_thoughts_are_neither_relayed_nor_searched_nor_sent_back(tmp_path:
 
 def fault(what: str) -> dict[str, Any]:
     return {"what": what}
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_one_refusal_in_a_run_of_a_model_that_had_answered_leaves_no_cell_open(
+    tmp_path: Path, status: int
+) -> None:
+    """A gateway that is deployed anew says so for a moment."""
+    blip = {"what": "status", "status": status, "nth": 12, "times": 2}
+    done = await played(faulty(tmp_path, blip), tmp_path / "run.sqlite")
+    assert done.counts() == {"played": 2}
+    assert done.end.given_up == ()
