@@ -326,13 +326,17 @@ class ResponseCache:
 def _serve(
     shelf: Shelf, jobs: list[_Job], deliver: Callable[[Sequence[_Job], Sequence[_Result]], None]
 ) -> None:
-    """All answers in one transaction, since each moment they could be lost; then the look-ups."""
+    """All answers in one transaction, since each moment they could be lost; then the look-ups.
+
+    A folder that is no longer in its place is noticed by the look-ups: each call begins with one,
+    so nothing more is paid, while a folder that was only moved still takes what was on the wire.
+    """
     puts = [job for job in jobs if isinstance(job, _Put)]
     gets = [job for job in jobs if isinstance(job, _Get)]
     if puts:
         deliver(puts, _written(shelf, puts))
     if gets:
-        deliver(gets, [_read(shelf, job) for job in gets])
+        deliver(gets, _found(shelf, gets))
 
 
 def _written(shelf: Shelf, puts: list[_Put]) -> list[_Result]:
@@ -340,6 +344,14 @@ def _written(shelf: Shelf, puts: list[_Put]) -> list[_Result]:
         return [*shelf.write([job.entry for job in puts])]
     except Exception as error:  # noqa: BLE001 - every job's outcome, so that nobody waits for ever
         return [error] * len(puts)
+
+
+def _found(shelf: Shelf, gets: list[_Get]) -> list[_Result]:
+    try:
+        shelf.check_place()
+    except StorageError as error:
+        return [error] * len(gets)
+    return [_read(shelf, job) for job in gets]
 
 
 def _read(shelf: Shelf, job: _Get) -> _Result:

@@ -127,6 +127,8 @@ class Shelf:
         with self._failures("open"):
             _prepare(folder)
             self._cache = _open(folder)
+            self._file = folder / diskcache.core.DBNAME
+            self._identity = _identity(self._file)
 
     def read(self, key: str, model: str) -> Lookup:
         """The answer under a key.
@@ -161,6 +163,21 @@ class Shelf:
                     found = Lookup(completion=entry.completion, refused=found.refused)
                 stands.append(found)
         return stands
+
+    def check_place(self) -> None:
+        """Make sure that what is read and written is what lies in the folder of that name.
+
+        An open database that was removed goes on taking answers, which are gone with the process.
+
+        Raises:
+            StorageError: it was moved, deleted or replaced.
+        """
+        if _identity(self._file) != self._identity:
+            raise StorageError(
+                f"the response cache {self._folder} was moved, deleted or replaced while it was in "
+                "use\n  bring it back under its name, then `tauasync resume`; answers that cannot "
+                "be brought back are paid again"
+            )
 
     def close(self) -> None:
         """Close the database."""
@@ -235,6 +252,15 @@ def _prepare(folder: Path) -> None:
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file a name leads to; None where to none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _remedy(error: Exception) -> str:

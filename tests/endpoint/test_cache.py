@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import pickle
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -56,6 +57,28 @@ async def test_what_was_put_is_found_and_stays(tmp_path: Path) -> None:
         assert cache.statistics() == CacheStatistics(hits=1, misses=1, commits=1)
     async with ResponseCache(tmp_path / "c") as cache:
         assert await cache.get(KEY, "m") == FULL
+
+
+@pytest.mark.parametrize("then", ["moved", "deleted", "replaced", "made anew"])
+async def test_a_folder_that_leaves_its_place_is_noticed_before_more_is_paid(
+    tmp_path: Path, then: str
+) -> None:
+    folder, away = tmp_path / "c", tmp_path / "away"
+    async with ResponseCache(folder) as cache:
+        await cache.put(KEY, "m", FULL)
+        if then == "deleted":
+            shutil.rmtree(folder)
+        else:
+            folder.rename(away)
+        if then == "replaced":
+            shutil.copytree(away, folder)
+        if then == "made anew":
+            folder.mkdir()
+        with pytest.raises(StorageError, match="moved, deleted or replaced"):
+            await cache.get(KEY, "m")
+        await cache.put("on the wire", "m", FULL)
+    if then != "deleted":
+        assert kept(away, "on the wire", "m") == FULL
 
 
 async def test_put_returns_after_the_commit(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -114,6 +115,31 @@ async def test_a_run_file_that_refuses_a_row_loses_no_answer_on_the_wire(tmp_pat
         assert "a row of it was lost" in str(end.error)
         _execute(run, "DROP TRIGGER full")
         await _goes_on(config, run, app)
+
+
+async def test_a_cache_that_was_moved_away_stops_the_run_and_nothing_is_paid_twice(
+    tmp_path: Path,
+) -> None:
+    run, cache, away = (tmp_path / name for name in ("run.sqlite", "cache", "away"))
+    async with failing(tmp_path, lambda: cache.rename(away)) as (config, app):
+        end = await swept(config, run)
+        assert end.reason is StopReason.STORAGE
+        assert f"{cache} was moved, deleted or replaced" in str(end.error)
+        assert app.stats["requests"] <= FAILS_AT + 2 * IN_FLIGHT
+        away.rename(cache)
+        await _goes_on(config, run, app)
+
+
+async def test_a_cache_that_was_deleted_stops_the_run_before_more_is_paid(tmp_path: Path) -> None:
+    run, cache = tmp_path / "run.sqlite", tmp_path / "cache"
+    async with failing(tmp_path, lambda: shutil.rmtree(cache)) as (config, app):
+        end = await swept(config, run)
+        assert end.reason is StopReason.STORAGE
+        assert app.stats["requests"] <= FAILS_AT + 2 * IN_FLIGHT
+        done = await swept(config, run)
+        assert (done.reason, done.open_cells, done.unscored) == (None, 0, 0)
+        # No more than was open then: what is finished lies in the run file.
+        assert app.stats["repeated"] + app.stats["replayed"] <= FAILS_AT + 2 * IN_FLIGHT
 
 
 @pytest.mark.parametrize("budget", [{}, {"usd": 600.0}], ids=["no cap", "capped"])
