@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tauasync.endpoint.ledger import Ledger
     from tauasync.endpoint.model import EndpointModel
     from tauasync.scheduler.lane import Lane, LaneLimits, OnEvent
+    from tauasync.scheduler.recent import Recent
     from tauasync.simulated.app import EmbeddedEndpoint
     from tauasync.simulated.work import TaskSource
 
@@ -55,6 +56,7 @@ async def open_models(
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     payer: str = "",
     on_event: OnEvent | None = None,
+    recent: Callable[[str], Recent | None] = lambda _: None,
 ) -> AsyncIterator[OpenModels]:
     """Open the endpoints that the named models live on.
 
@@ -62,6 +64,7 @@ async def open_models(
         sleep: waits between attempts.
         payer: the run that pays for the answers.
         on_event: told what happens to the lanes: limits found, pauses, outages.
+        recent: endpoint -> what it was sent in the last minute.
 
     Raises:
         ConfigError: a key is missing, or a parameter cannot be sent.
@@ -82,6 +85,7 @@ async def open_models(
                 name=endpoint_name,
                 outage_patience_s=entry.outage_patience_s,
                 on_event=on_event,
+                recent=recent(endpoint_name),
             )
             endpoint = Endpoint(
                 endpoint_spec(endpoint_name, entry, config),

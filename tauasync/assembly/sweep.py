@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 import anyio
 from anyio import to_thread
@@ -36,6 +38,7 @@ from tauasync.scheduler.regulator import Regulator
 from tauasync.scheduler.snapshot import Snapshot
 from tauasync.scheduler.spent import SpentCaps
 from tauasync.store.reader import RunReader
+from tauasync.store.recent_file import RecentFile
 from tauasync.store.records import CellStatus
 from tauasync.store.run_store import RunStore
 
@@ -111,6 +114,7 @@ async def sweep(
     lane_events, ceiling = LaneEvents(), Ceiling(config.limits.open_episodes)
     async with (
         _cache(config) as cache,
+        _recent(config, store) as recent,
         open_models(
             config,
             config.role_models,
@@ -120,6 +124,7 @@ async def sweep(
             sleep=control.sleep,
             payer=found.run_id,
             on_event=lane_events.note,
+            recent=recent.of,
         ) as models,
     ):
         await prepare_models(models, ledger, store)
@@ -202,10 +207,12 @@ async def sweep(
                         name: asdict(endpoint.statistics())
                         for name, endpoint in models.endpoints.items()
                     },
+                    "sent_last_min": recent.record(),
                     "loop_lag_p50_s": lag.quantile(0.5),
                     "loop_lag_p99_s": lag.quantile(0.99),
                 },
             )
+            recent.remove()
     now, broken = progress.snapshot(), tuple(breakers.broken.values())
     still_open, still_unscored = now.planned - now.already - now.played, 0
     given_up = tuple(GivenUp(broken=it, open_cells=still_open) for it in broken)
@@ -226,6 +233,28 @@ async def sweep(
         snapshot=now,
         is_readable=is_readable,
     )
+
+
+@asynccontextmanager
+async def _recent(config: RunConfig, store: RunStore) -> AsyncIterator[RecentFile]:
+    """What was sent in the last minute to the endpoints that declare a limit a minute."""
+    ended = await to_thread.run_sync(_sent_before_the_end, store)
+    names = dict.fromkeys(config.models[name].endpoint for name in config.role_models)
+    limited = [
+        name
+        for name in names
+        if config.endpoints[name].requests_per_min or config.endpoints[name].tokens_per_min
+    ]
+    now = time.time()
+    wall = now - anyio.current_time()
+    with RecentFile(store.path, limited, ended=ended, wall=wall, now=now) as recent:
+        yield recent
+
+
+def _sent_before_the_end(store: RunStore) -> Any:
+    with RunReader(store.path) as reader:
+        last = reader.last_event("sweep_ended")
+        return None if last is None else last.data.get("sent_last_min")
 
 
 def _limits(config: RunConfig) -> Limits:

@@ -44,6 +44,10 @@ class Allowance:
         self._pace.take(now, amount)
         return self._window.add(now, amount)
 
+    def remember(self, at: float, amount: float) -> None:
+        """Count what passed before this allowance was made; its pace begins anew."""
+        self._window.add(at, min(amount, self.limit))
+
     def amend(self, entry: Entry, amount: float) -> None:
         """Correct what passed to what it really used."""
         self._pace.give_back(entry.amount - amount)

@@ -25,6 +25,7 @@ from tauasync.scheduler.adaptive import ADAPTIVE_CEILING, Adaptive, Cut
 from tauasync.scheduler.allowance import Allowance, allowance, resized
 from tauasync.scheduler.model_queue import ModelQueue, Permit
 from tauasync.scheduler.outage import Outage
+from tauasync.scheduler.recent import Recent
 from tauasync.scheduler.tally import Tally
 from tauasync.scheduler.window import SPAN_S
 
@@ -56,6 +57,7 @@ class Lane:
         outage_patience_s: how long to wait for a model that had answered before.
         on_event: told what an operator should be able to read later.
         random: spreads probes.
+        recent: what the endpoint was sent before, and where that is kept.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Lane:
         outage_patience_s: float = OUTAGE_PATIENCE_S,
         on_event: OnEvent | None = None,
         random: Random | None = None,
+        recent: Recent | None = None,
     ) -> None:
         self._limits = limits
         self._name = name
@@ -74,6 +77,9 @@ class Lane:
         self._random = random or Random()
         self._requests = allowance(limits.requests_per_min)
         self._tokens = allowance(limits.tokens_per_min)
+        self._recent = recent
+        if recent is not None:
+            self._remember(recent)
         self._queues: dict[str, ModelQueue] = {}
         self._turn: deque[ModelQueue] = deque()
         self._in_flight = 0
@@ -85,6 +91,14 @@ class Lane:
         self._arrivals = 0
         self._timer: asyncio.TimerHandle | None = None
         self._shut: Exception | None = None
+
+    def _remember(self, recent: Recent) -> None:
+        """Begin with what was sent before."""
+        for at, one in recent.past(self._now()):
+            if self._requests is not None:
+                self._requests.remember(at, one.requests)
+            if self._tokens is not None:
+                self._tokens.remember(at, one.tokens)
 
     # ---- for calls
 
@@ -396,6 +410,8 @@ class Lane:
             self._requests.take(now, 1)
         if self._tokens is not None:
             permit.tokens = self._tokens.take(now, tokens)
+        if self._recent is not None:
+            self._recent.add(now, requests=1, tokens=tokens)
         if queue.told_requests is not None:
             queue.told_requests.take(now, 1)
         if queue.told_tokens is not None:
@@ -407,6 +423,8 @@ class Lane:
     def _amend(self, permit: Permit, tokens: int) -> None:
         if permit.tokens is not None and self._tokens is not None:
             self._tokens.amend(permit.tokens, tokens)
+        if self._recent is not None:
+            self._recent.add(permit.sent.at_s, requests=0, tokens=tokens - permit.sent.tokens)
         if permit.told is not None and permit.queue.told_tokens is not None:
             permit.queue.told_tokens.amend(permit.told, tokens)
 

@@ -20,8 +20,9 @@ Made from `tauasync/store/schema.py`; edit the comments there. Schema version {S
 (`PRAGMA user_version`); `PRAGMA application_id` is that of tauasync.
 
 One run is one SQLite file. While a run goes on, SQLite keeps `-wal` and `-shm` files beside it,
-and tauasync a `.lock` file that names the process at work; all three are gone once the run has
-been closed, and the file alone is the run. Any number of programs may read along:
+and tauasync a `.lock` file that names the process at work and, where an endpoint has a limit a
+minute, a `.sent` file that counts what went out; all of them are gone once the run has been closed,
+and the file alone is the run. Any number of programs may read along:
 
     sqlite3 -readonly runs/NAME.sqlite \\
       "SELECT status, count(*) FROM cell GROUP BY status"

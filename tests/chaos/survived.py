@@ -12,6 +12,9 @@ from tests.chaos.settings import IN_FLIGHT, Fault
 SHORT = {"connect_timeout_s": 1.0, "read_timeout_s": 1.0}
 """Timeouts of an endpoint that may hang."""
 
+SHORT_CALLS = {"call_deadline_s": 18.0}
+"""A third of it ends an answer that drips."""
+
 ANSWER_MB = 64
 """The largest answer that is read."""
 
@@ -118,7 +121,7 @@ def slow_answers(room: Room) -> list[Check]:
         {"what": "hang", "delay_s": 60, "probability": 0.05},
         {"what": "hang-in-body", "delay_s": 60, "probability": 0.05},
     ]
-    return _survive(room, *faults, kinds=3, endpoint=SHORT)
+    return _survive(room, *faults, kinds=3, endpoint=SHORT, limits=SHORT_CALLS)
 
 
 def ids_of_calls(room: Room) -> list[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tauasync.store.reader import RunReader
 from tests.crash.sweep import endpoint, finish, start, stats, write_config
 
 KILLS = 3
+PER_MIN = 150
 LATENCY_S = 0.05
 TIMES = ("duration_s", "wall_s", "elapsed", "latency", "started", "ended", "created")
 
@@ -115,3 +117,32 @@ def test_a_signal_leaves_the_run_ready_to_resume(tmp_path: Path) -> None:
         counted = stats(url)
         # A clean stop takes every answer in flight: nothing is even asked again.
         assert (counted["repeated"], counted["replayed"]) == (0, 0)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_limit_a_minute_holds_across_kills_and_resumes(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Each session may begin with a tenth of the minute at once: it must know of the others'."""
+    limit = f"endpoints.served.requests_per_min={PER_MIN}"
+    faults = f"[]\nrequests_per_min = {PER_MIN}"
+    with endpoint(tmp_path, latency_s=0.3, faults=faults) as url:
+        config = write_config(tmp_path, url, tasks=8)
+        run = tmp_path / "run.sqlite"
+        command: tuple[str, ...] = ("run", str(config), "--out", str(run), "--quiet")
+        began = time.monotonic()
+        for _ in range(14):
+            target = stats(url)["requests"] + PER_MIN // 11
+            with start(*command, "--set", limit) as process:
+                patient_until = time.monotonic() + 3
+                while stats(url)["requests"] < target and time.monotonic() < patient_until:
+                    time.sleep(0.01)
+                process.send_signal(number)
+                process.communicate()
+            command = ("resume", str(run), "--quiet")
+        assert time.monotonic() - began < 60
+        found = stats(url)
+    assert found["limited"] == 0
+    assert PER_MIN // 2 < found["requests"] <= PER_MIN
+    assert run.with_name("run.sqlite.sent").exists() == (number is signal.SIGKILL)
