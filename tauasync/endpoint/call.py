@@ -270,7 +270,7 @@ class Caller:
         trouble = trouble_of(error)
         if isinstance(error, RateLimited):
             self.counters.rate_limited += 1
-            if permit.refused(pause_s, is_rate=error.is_rate):
+            if permit.refused(pause_s, is_rate=error.is_rate, message=str(error)):
                 # Nothing pauses for a refusal by chance but the call itself.
                 clock.told_s = pause_s
             return

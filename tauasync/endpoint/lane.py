@@ -81,12 +81,13 @@ class Permit(Protocol):
         """
         ...
 
-    def refused(self, pause_s: float | None, *, is_rate: bool = False) -> bool:
+    def refused(self, pause_s: float | None, *, is_rate: bool = False, message: str = "") -> bool:
         """The endpoint refused the request for being too many.
 
         Args:
             pause_s: how long it asked to wait.
             is_rate: whether it says that requests or tokens a minute were exceeded.
+            message: what it said.
 
         Returns:
             Whether it is taken for chance, so that the pause concerns this call alone.

@@ -30,6 +30,8 @@ from tauasync.scheduler.tally import Tally
 from tauasync.scheduler.window import SPAN_S
 
 OUTAGE_PATIENCE_S = 6 * 3600.0
+REFUSAL_PATIENCE_S = 3600.0
+"""A model that refuses everything is given up after the same patience, but not before an hour."""
 RECORDED_PAUSE_S = 5.0
 """Pauses from here on are told as events."""
 RECOVERED_SHARE = 0.9
@@ -258,6 +260,7 @@ class Lane:
         if tokens is not None:
             self._amend(permit, tokens)
         self._tally.add(now, 0, permit.sent.tokens if tokens is None else tokens)
+        queue.refused_since = None
         was_limiting = queue.adaptive.is_limiting
         queue.adaptive.answered(permit.sent, now)
         if was_limiting:
@@ -266,10 +269,17 @@ class Lane:
         if queue.outage.answered(now):
             self._is_back(queue, now)
 
-    def refused(self, permit: Permit, pause_s: float | None, *, is_rate: bool) -> bool:
+    def refused(
+        self, permit: Permit, pause_s: float | None, *, is_rate: bool, message: str
+    ) -> bool:
         """One request was refused; the permit's part of the work."""
         queue, now = permit.queue, self._now()
+        queue.last_failure = message
         self._rate_limited += 1
+        if queue.refused_since is None:
+            queue.refused_since = now
+        elif now - queue.refused_since >= max(self._patience_s, REFUSAL_PATIENCE_S):
+            self._give_up(queue, now - queue.refused_since, "nothing but refusals")
         self._amend(permit, 0)
         is_chance = queue.adaptive.refused(
             permit.sent, now, queue.in_flight - 1, pause_s=pause_s, is_rate=is_rate
@@ -351,7 +361,9 @@ class Lane:
         """When the model's own state lets a request pass."""
         if queue.outage.is_down:
             if now >= queue.outage.gives_up_at() and queue.looking is None:
-                self._give_up(queue)
+                self._give_up(
+                    queue, self._patience_s, "no answer, although it had answered before,"
+                )
                 return math.inf
             return math.inf if queue.looking else max(queue.outage.look_at, queue.paused_until)
         free_at = queue.paused_until
@@ -428,11 +440,10 @@ class Lane:
         if permit.told is not None and permit.queue.told_tokens is not None:
             permit.queue.told_tokens.amend(permit.told, tokens)
 
-    def _give_up(self, queue: ModelQueue) -> None:
+    def _give_up(self, queue: ModelQueue, seconds: float, what: str) -> None:
         queue.given_up = EndpointUnusable(
-            f"no answer for {self._patience_s:g} s although it had answered before; "
-            f"the last failure: {queue.last_failure}; "
-            "see why it is down, then resume",
+            f"{what} for {seconds:.0f} s; the last failure: {queue.last_failure}; "
+            "see why, then resume",
             endpoint=self._name,
             model=queue.model,
         )

@@ -36,6 +36,7 @@ class ModelQueue:
         self.looking: Permit | None = None
         self.given_up: EndpointUnusable | None = None
         self.last_failure = ""
+        self.refused_since: float | None = None
         self.told_requests: Allowance | None = None
         self.told_tokens: Allowance | None = None
         self.recovers_at: tuple[str, float] | None = None
@@ -84,9 +85,9 @@ class Permit:
         """
         self._lane.served(self, tokens)
 
-    def refused(self, pause_s: float | None, *, is_rate: bool = False) -> bool:
+    def refused(self, pause_s: float | None, *, is_rate: bool = False, message: str = "") -> bool:
         """The endpoint refused the request for being too many; true where that is chance."""
-        return self._lane.refused(self, pause_s, is_rate=is_rate)
+        return self._lane.refused(self, pause_s, is_rate=is_rate, message=message)
 
     def failed(self, trouble: Trouble, message: str) -> None:
         """The endpoint failed on its side, or did not answer."""

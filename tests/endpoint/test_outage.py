@@ -294,3 +294,16 @@ def test_one_request_that_is_always_refused_fails_alone() -> None:
     assert [index for index, one in enumerate(found) if isinstance(one, Exception)] == [3]
     assert isinstance(found[3], errors.Doubted)
     assert "403" in str(found[3])
+
+
+def test_what_refuses_everything_for_hours_is_given_up_and_says_so() -> None:
+    async def act(opened: Endpoint, server: Flaky, events: list[Any]) -> None:
+        await opened.model("agent").complete(request("first"), origin())
+        found = await ask_all(opened, 800)
+        assert {type(one) for one in found} <= {errors.EndpointUnusable, errors.RateLimited}
+        last = found[-1]
+        assert isinstance(last, errors.EndpointUnusable)
+        assert "nothing but refusals" in str(last)
+        assert 2 * HOUR_S <= server.asked[-1] < 3 * HOUR_S
+
+    play(act, lambda at: at >= 1, failure=429, patience_s=2 * HOUR_S)
