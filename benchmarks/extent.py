@@ -38,7 +38,7 @@ class Extent:
         crowd: as many open episodes as memory is measured with.
         limited: one sweep for each limit that may bind, of some minutes: how long the last
             conversations take when all others have ended is no matter of admission.
-        unknown: a sweep whose client is told no limits, against an endpoint that has some.
+        unknown: sweeps whose client is told no limits, each against an endpoint that has one.
         capped: a sweep that cannot be paid for whole; `cap_usd` is what there is.
         kills, killed_trials: how often a sweep is killed, and how long it is.
         stored: episodes stored between the two measurements of storage.
@@ -50,7 +50,7 @@ class Extent:
     flight: Part
     crowd: Part | None
     limited: tuple[Part, ...]
-    unknown: Part
+    unknown: tuple[Part, ...]
     capped: Part
     cap_usd: float
     kills: int
@@ -80,7 +80,10 @@ WHOLE = Extent(
         _part(27, 1000, 2.0, in_flight=1000, requests_per_min=10_200),
         _part(27, 1000, 2.0, in_flight=1000, tokens_per_min=48_000_000),
     ),
-    unknown=_part(27, 1000, 2.0, in_flight=350),
+    unknown=(
+        _part(27, 1000, 2.0, in_flight=350),
+        _part(9, 1000, 2.0, in_flight=1000, requests_per_min=6000),
+    ),
     capped=_part(2, 200, 0.2, in_flight=200),
     cap_usd=5.0,
     kills=50,
@@ -94,7 +97,7 @@ QUICK = Extent(
     flight=_part(1, 114, 0.4, in_flight=114),
     crowd=None,
     limited=(_part(1, 100, 0.4, in_flight=20),),
-    unknown=_part(1, 100, 0.4, in_flight=20),
+    unknown=(_part(1, 100, 0.4, in_flight=20),),
     capped=_part(1, 50, 0.1, in_flight=50),
     cap_usd=2.0,
     kills=3,

@@ -51,7 +51,8 @@ def figures(measured: Measured) -> list[Figure]:
     found: list[Figure] = []
     for timed in (*measured.limited, measured.flight.timed):
         found += _shown(timed, _efficiency)
-    found += _shown(measured.unknown, _unknown)
+    for unknown in measured.unknown:
+        found += _shown(unknown, _unknown)
     found += [*_speed(measured.rounds), *_replay(measured.rounds), *_flight(measured.flight)]
     if measured.crowd is not None:
         found += _shown(measured.crowd, _crowd)
@@ -103,7 +104,7 @@ def _efficiency(timed: Timed) -> Iterator[Figure]:
 def _unknown(unknown: Unknown) -> Iterator[Figure]:
     share = unknown.refused / unknown.requests
     yield Figure(
-        name="refused with 429, limits unknown to the client",
+        name=f"refused with 429, the client not told of {unknown.binding}",
         measured=f"{unknown.refused} of {unknown.requests} = {share:.2%}",
         target=f"< {REFUSED_SHARE:.0%}",
         met=share < REFUSED_SHARE,

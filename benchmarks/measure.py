@@ -49,9 +49,12 @@ def measure(folder: Path, extent: Extent, *, say: Say) -> Measured:
             _tried("efficiency", partial(_in_time, folder / f"limited-{number}.sqlite", part, say))
             for number, part in enumerate(extent.limited)
         ],
-        unknown=_tried(
-            "unknown limits", lambda: _unknown(folder / "unknown.sqlite", extent.unknown, say)
-        ),
+        unknown=[
+            _tried(
+                "unknown limits", partial(_unknown, folder / f"unknown-{number}.sqlite", part, say)
+            )
+            for number, part in enumerate(extent.unknown)
+        ],
         capped=_tried("a cap", lambda: _capped(folder / "capped.sqlite", extent, say)),
         kills=_tried("kills", lambda: _kills(folder / "killed.sqlite", extent, say)),
     )
@@ -122,6 +125,7 @@ def _unknown(path: Path, part: Part, say: Say) -> Unknown:
         told = statistics(url)
     best = ideal(work_of(path, part.latency), part.allowed)
     return Unknown(
+        binding=best.binding,
         requests=told["requests"],
         refused=told["limited"],
         efficiency=best.seconds / cost.wall_s,

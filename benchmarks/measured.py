@@ -48,9 +48,11 @@ class Unknown:
     """A sweep whose client was told no limits.
 
     Attributes:
+        binding: the limit that the endpoint has.
         requests, refused: as the endpoint counted them; refused with 429.
     """
 
+    binding: str
     requests: int
     refused: int
     efficiency: float
@@ -80,7 +82,7 @@ class Measured:
     Attributes:
         rounds: repetitions of the sweep at zero latency.
         crowd: as many open episodes as the memory target is for; None where it was left out.
-        limited: one sweep for each limit that may bind.
+        limited, unknown: one sweep for each limit that may bind, told to the client or not.
     """
 
     rounds: Sequence[Round]
@@ -88,6 +90,6 @@ class Measured:
     flight: Flight
     crowd: Flight | Failed | None
     limited: Sequence[Timed | Failed]
-    unknown: Unknown | Failed
+    unknown: Sequence[Unknown | Failed]
     capped: Capped | Failed
     kills: KillCost | Failed

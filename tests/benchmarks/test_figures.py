@@ -82,7 +82,7 @@ def measured(**changes: Any) -> Measured:
         "flight": flight(),
         "crowd": flight(CROWD_OPEN),
         "limited": [timed()],
-        "unknown": Unknown(requests=1000, refused=9, efficiency=0.9),
+        "unknown": [Unknown(binding="in flight", requests=1000, refused=9, efficiency=0.9)],
         "capped": Capped(cap_microusd=100, spent_microusd=97, open_cells=5),
         "kills": KillCost(kills=KILLS, answered=1000, repeated=0, replayed=70),
     }
@@ -107,7 +107,7 @@ def rounds(*, cpu_ms: float = 1.0, sent: int = 0, replay_s: float = 0.1) -> list
         ({"flight": flight(found=999)}, "conversations open at once"),
         ({"limited": [timed(), timed(seconds=90)]}, "efficiency"),
         ({"limited": [timed(refused=1)]}, "efficiency"),
-        ({"unknown": Unknown(requests=100, refused=1, efficiency=1.0)}, "429"),
+        ({"unknown": [Unknown(binding="x", requests=100, refused=1, efficiency=1.0)]}, "429"),
         ({"capped": Capped(cap_microusd=9, spent_microusd=10, open_cells=1)}, "overshoot"),
         ({"capped": Capped(cap_microusd=9, spent_microusd=5, open_cells=0)}, "overshoot"),
         ({"kills": Failed(what="kills", why="exit code 1")}, "kills"),
