@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tauasync import __version__
+from tauasync.cli import was_interrupted
 from tauasync.cli.cache_app import cache_app
 from tauasync.cli.options import DataOpt, JsonOpt
 from tauasync.errors import TauasyncError
@@ -433,9 +434,6 @@ def _outcome(arguments: list[str] | None) -> int:
         app(arguments)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else ExitCode.COMPLETE
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return ExitCode.INTERRUPTED
     except (TauasyncError, OSError, BaseExceptionGroup) as error:
         # Many tasks may fail of one cause, which is told once.
         for message in dict.fromkeys(str(leaf) for leaf in known_failures(error)):
@@ -444,4 +442,9 @@ def _outcome(arguments: list[str] | None) -> int:
         if code is ExitCode.UNEXPECTED:
             raise
         return code
+    except BaseException as error:
+        if not was_interrupted(error):
+            raise
+        print("interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
     return ExitCode.COMPLETE

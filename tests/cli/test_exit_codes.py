@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tauasync import errors
+from tauasync.cli.app import run_app
 from tauasync.cli.exit_codes import ExitCode, exit_code_for
+from tests.cli.command import call
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "exit-codes.md"
 
@@ -67,3 +69,23 @@ def test_the_page_lists_exactly_the_codes() -> None:
     assert [(int(code), name) for code, name in rows] == [
         (code.value, code.name) for code in ExitCode
     ]
+
+
+def test_ctrl_c_inside_an_import_is_an_interruption_whatever_it_comes_out_as(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(arguments: list[str] | None) -> None:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr("tauasync.cli.app.app", command)
+    code, told = call(capsys, "report", "runs/x.sqlite")
+    assert (code, told) == (ExitCode.INTERRUPTED, "interrupted\n")
+
+
+def test_a_bug_is_no_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    def command(arguments: list[str] | None) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("tauasync.cli.app.app", command)
+    with pytest.raises(RuntimeError, match="a bug"):
+        run_app(["report"])
