@@ -34,7 +34,10 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from tauasync.types import Usage
 
 E = TypeVar("E", bound=Exception)
 
@@ -137,9 +140,14 @@ class EndpointError(TauasyncError):
         sent_at, failed_at: when it was sent the last time, and when that failed, in seconds of
             the event loop's clock; None where nothing was sent.
         hint: how to mend it; the message ends with it.
+        usage: the tokens that the endpoint says the failed request used; None where it is silent.
+        is_answer: whether it came in place of an answer that had begun, so that it may be billed.
         is_json: whether what came back is JSON, as the API itself would say it.
         is_clear: whether it names the key or the model as what is wrong.
     """
+
+    usage: Usage | None = None
+    is_answer = False
 
     def __init__(
         self,

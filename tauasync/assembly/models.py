@@ -63,7 +63,8 @@ async def open_models(
     Args:
         sleep: waits between attempts.
         payer: the run that pays for the answers.
-        on_event: told what happens to the lanes: limits found, pauses, outages.
+        on_event: told what happens to the lanes (limits found, pauses, outages), and of bills
+            above their bounds.
         recent: endpoint -> what it was sent in the last minute.
 
     Raises:
@@ -100,6 +101,7 @@ async def open_models(
                 transport=transport,
                 sleep=sleep,
                 payer=payer,
+                on_event=on_event,
             )
             endpoints[endpoint_name] = await stack.enter_async_context(endpoint)
         yield OpenModels(

@@ -11,6 +11,7 @@ from tauasync.assembly.prices import price_of
 from tauasync.config.schema import RunConfig
 from tauasync.endpoint.cache import AnswerCache
 from tauasync.endpoint.ledger import Amount
+from tauasync.endpoint.model import BOUNDS_RAISED
 from tauasync.errors import BudgetExhausted
 from tauasync.scheduler.budget import Cap
 from tauasync.scheduler.ledger import RunLedger
@@ -53,7 +54,10 @@ async def prepare_models(models: OpenModels, ledger: RunLedger, store: RunStore)
     """Tell a capped session what the run file knows: unpriced answers, lengths of answers."""
     if not ledger.is_capped:
         return
-    unpriced, lengths = await to_thread.run_sync(_answers, store)
+    unpriced, lengths, raised = await to_thread.run_sync(_answers, store)
+    for facts in raised:
+        if (client := models.clients.get(str(facts.get("model")))) is not None:
+            client.bounds.restore(facts)
     for name, usage in unpriced:
         client = models.clients.get(name)
         if client is not None and client.price is not None:
@@ -143,9 +147,12 @@ def _spending(store: RunStore) -> list[Spending]:
         return reader.spending()
 
 
-def _answers(store: RunStore) -> tuple[list[Any], dict[tuple[str, str], list[int]]]:
+def _answers(
+    store: RunStore,
+) -> tuple[list[Any], dict[tuple[str, str], list[int]], list[dict[str, Any]]]:
     with RunReader(store.path) as reader:
-        return list(reader.unpriced()), reader.answer_lengths(LENGTHS_LOOKED_AT)
+        raised = [event.data for event in reader.events_of(BOUNDS_RAISED)]
+        return list(reader.unpriced()), reader.answer_lengths(LENGTHS_LOOKED_AT), raised
 
 
 def _last_end(store: RunStore) -> dict[str, Any] | None:

@@ -13,6 +13,8 @@ from rich.console import Console
 
 from tauasync.assembly.domains import Stage, set_stage
 from tauasync.assembly.preflight import preflight
+from tauasync.assembly.prices import price_of
+from tauasync.assembly.recost import Recosted, recost
 from tauasync.assembly.run_file import (
     check_identity,
     config_for_resume,
@@ -151,6 +153,8 @@ def _play(
             if opened.manifest.config != (text := to_json(config)):
                 changed = changes(from_json(opened.manifest.config), config)
                 await opened.configure(text, fingerprint(config), changes=changed)
+            if opened.manifest.prices != {n: price_of(config, n) for n in config.role_models}:
+                say(_revalued(await recost(config, opened)))
             return await sweep(config, stage, opened, show=show, say=say, signals=signals)
 
     end = signals.run(main)
@@ -161,6 +165,12 @@ def _play(
         print_report(path)
     _tell_left(end, path, config)
     return code_of(end)
+
+
+def _revalued(found: Recosted) -> str:
+    """What other prices have made of the costs so far, to which the budget holds."""
+    before, after = (f"${micro_usd / 1e6:.6f}" for micro_usd, _ in (found.before, found.after))
+    return f"prices have changed: what the run has paid was {before} and is {after} at those now"
 
 
 def _introduce(config: RunConfig, stage: Stage, path: Path, console: Console) -> None:

@@ -22,15 +22,13 @@ from tauasync.endpoint.failure import (
     request_id_of,
 )
 from tauasync.endpoint.redact import redact
+from tauasync.endpoint.usage import Reported, read_usage
 from tauasync.errors import InvalidAnswer
 from tauasync.jsonio import clean_text, dumps, loads_exact
 from tauasync.types import Usage
 
 _CALL_FIELDS = frozenset({"id", "type", "function", "index"})
 _FLAT_FIELDS = frozenset({"name", "arguments"})
-IMPOSSIBLE_TOKENS = 100_000_000
-"""No request and no answer has so many: the longest context windows hold some ten million."""
-
 _TEXT_PARTS = ("text", "output_text")
 _THOUGHT_PARTS = ("thinking", "reasoning")
 
@@ -39,12 +37,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed answer.
 
     Attributes:
-        completion: cost, key and latency not yet filled in.
-        reports_usage: false where the endpoint counted nothing and the usage is empty.
+        completion: usage, cost, key and latency not yet filled in.
+        reported: the usage as the endpoint told it.
     """
 
     completion: Completion
-    reports_usage: bool
+    reported: Reported
 
 
 def parse_answer(
@@ -68,8 +66,11 @@ def parse_answer(
         raise _invalid("no choices", headers, body, facts)
     choice = choices[0]
     if choice.get("error"):
-        inner = dumps({"error": choice["error"]})
-        raise error_from_answer(status=200, headers=headers, body=inner, facts=facts)
+        inner = dumps({"error": choice["error"], "usage": decoded.get("usage")})
+        failure = error_from_answer(status=200, headers=headers, body=inner, facts=facts)
+        # The model had begun: who does not say what that cost may yet bill it.
+        failure.is_answer = True
+        raise failure
     message = choice.get("message")
     if not isinstance(message, dict):
         raise _invalid("a choice without a message", headers, body, facts)
@@ -79,19 +80,18 @@ def parse_answer(
     if strip_think and content is not None:
         content, thought = split_think(content)
         reasoning = "\n".join(part for part in (reasoning, thought) if part) or None
-    usage = read_usage(decoded.get("usage"))
     completion = Completion(
         content=content,
         tool_calls=_tool_calls(message),
         finish_reason=_text_or_none(choice.get("finish_reason")),
         reasoning=reasoning,
-        usage=usage or Usage(),
+        usage=Usage(),
         model=_text_or_none(decoded.get("model")),
         provider=_text_or_none(decoded.get("provider")),
         system_fingerprint=_text_or_none(decoded.get("system_fingerprint")),
         request_id=request_id_of(headers) or _text_or_none(decoded.get("id")),
     )
-    return Answer(completion=completion, reports_usage=usage is not None)
+    return Answer(completion=completion, reported=read_usage(decoded.get("usage")))
 
 
 _MARK = re.compile(r"<(?:(/)think(?:ing)?>\s*|think(?:ing)?>)")
@@ -130,55 +130,6 @@ def split_think(content: str) -> tuple[str | None, str | None]:
     else:
         said.append(content[start:])
     return "".join(said), "\n".join(text for text in thoughts if text) or None
-
-
-def read_usage(raw: Any) -> Usage | None:
-    """Token counts in the notations met in the field; None where nothing was counted.
-
-    `prompt` includes cached tokens and `completion` includes reasoning, whatever the server's
-    own convention: where the total shows that thoughts were counted apart, they are added.
-    Counts that cannot be (negative, or beyond `IMPOSSIBLE_TOKENS`) make the whole worthless: one
-    of them, taken at its word, would spend a budget at a stroke.
-    """
-    if not isinstance(raw, dict) or _holds_impossible(raw):
-        return None
-    prompt_details = _table(raw, "prompt_tokens_details") or _table(raw, "input_tokens_details")
-    cached = (
-        _count(prompt_details.get("cached_tokens"))
-        or _count(raw.get("cache_read_input_tokens"))
-        or _count(raw.get("prompt_cache_hit_tokens"))
-    )
-    written = (
-        _count(prompt_details.get("cache_write_tokens"))
-        or _count(prompt_details.get("cache_creation_tokens"))
-        or _count(raw.get("cache_creation_input_tokens"))
-    )
-    prompt = _count(raw.get("prompt_tokens"))
-    if not prompt and "input_tokens" in raw:
-        # Anthropic's own notation counts cache reads and writes beside the input.
-        beside = cached + written if "cache_read_input_tokens" in raw else 0
-        prompt = _count(raw["input_tokens"]) + beside
-    completion = _count(raw.get("completion_tokens")) or _count(raw.get("output_tokens"))
-    details = _table(raw, "completion_tokens_details") or _table(raw, "output_tokens_details")
-    reasoning = _count(details.get("reasoning_tokens")) or _count(raw.get("reasoning_tokens"))
-    total = _count(raw.get("total_tokens"))
-    if not prompt:
-        prompt = max(0, total - completion)
-    if not prompt and not completion:
-        return None
-    apart = total - prompt - completion
-    if apart > 0 and not completion:
-        completion = apart
-    elif apart > 0:
-        completion += apart
-        reasoning = max(reasoning, apart)
-    return Usage(
-        prompt=prompt,
-        cached=cached,
-        cache_write=written,
-        completion=completion,
-        reasoning=reasoning,
-    )
 
 
 def _texts(message: Mapping[str, Any]) -> tuple[str | None, str | None]:
@@ -278,25 +229,6 @@ def _arguments(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else dumps(value).decode()
-
-
-def _table(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = raw.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _holds_impossible(raw: Mapping[str, Any]) -> bool:
-    return any(
-        isinstance(value, int | float) and not 0 <= value < IMPOSSIBLE_TOKENS
-        for name, value in raw.items()
-        if "token" in name
-    )
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        return 0
-    return int(value) if value < IMPOSSIBLE_TOKENS else 0
 
 
 def _text_or_none(value: Any) -> str | None:

@@ -178,7 +178,7 @@ class Caller:
             spent_s = clock.spent_s
             try:
                 reply = await self._send(errand, purse, clock, facts)
-                value = self._read(errand, reply, facts)
+                value = self._read(errand, reply, facts, purse)
             except EndpointError as error:
                 self._note_failure(errand, error, purse, permit, clock)
                 clock.is_free = self._is_free(errand.model, error, clock)
@@ -239,10 +239,11 @@ class Caller:
         clock.answered_at = reply.received_at
         return reply
 
-    def _read(self, errand: Errand[T], reply: Reply, facts: Facts) -> T:
+    def _read(self, errand: Errand[T], reply: Reply, facts: Facts, purse: Purse) -> T:
+        limit = None if purse.shorter is None else purse.shorter.limit
         try:
             if reply.status == 200:
-                return errand.read(reply, facts)
+                return errand.read(reply, facts, limit)
             raise error_from_answer(
                 status=reply.status, headers=reply.headers, body=reply.body, facts=facts
             )
@@ -261,7 +262,7 @@ class Caller:
         clock: CallClock,
     ) -> None:
         if may_be_billed(error) and purse.on_the_wire:
-            purse.charge()
+            purse.charge(None if error.usage is None else errand.cost_of_usage(error.usage))
         purse.on_the_wire = False
         pause_s = error.retry_after_s
         if pause_s is not None:
@@ -346,6 +347,8 @@ def trouble_of(error: EndpointError) -> Trouble | None:
 
 def may_be_billed(error: EndpointError) -> bool:
     """Whether the endpoint may have worked on a request that ended so."""
+    if error.is_answer or error.usage is not None:
+        return True
     return isinstance(error, TransportError | ServerError | InvalidAnswer)
 
 

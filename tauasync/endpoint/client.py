@@ -19,7 +19,7 @@ from tauasync.endpoint.credentials import read_credentials
 from tauasync.endpoint.http import Http
 from tauasync.endpoint.lane import Lane, LaneStatistics
 from tauasync.endpoint.ledger import Ledger, Unlimited
-from tauasync.endpoint.model import EndpointModel
+from tauasync.endpoint.model import EndpointModel, OnEvent
 from tauasync.endpoint.price import Price, find_price
 from tauasync.endpoint.retry import Sleep
 from tauasync.endpoint.spec import EndpointSpec, ModelSpec
@@ -68,6 +68,7 @@ class Endpoint:
         sleep: Sleep = anyio.sleep,
         random: Random | None = None,
         payer: str = "",
+        on_event: OnEvent | None = None,
     ) -> None:
         self.spec = spec
         self._specs = {model.name: model for model in models}
@@ -78,6 +79,7 @@ class Endpoint:
         self._sleep = sleep
         self._random = random
         self._payer = payer
+        self._on_event = on_event
         self.lane = lane
         self._http: Http | None = None
         self._caller: Caller | None = None
@@ -113,6 +115,7 @@ class Endpoint:
                 price=prices[name],
                 counter=counters[name],
                 payer=self._payer,
+                on_event=self._on_event,
             )
             for name, model in self._specs.items()
         }

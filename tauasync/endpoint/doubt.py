@@ -85,5 +85,7 @@ def _doubted(error: EndpointError, *, of_model: bool) -> Doubted:
         body=error.body,
     )
     made.hint = error.hint
+    made.usage = error.usage
+    made.is_answer = error.is_answer
     made.of_model = of_model
     return made

@@ -10,6 +10,7 @@ from tauasync.endpoint.failure import Facts
 from tauasync.endpoint.http import Reply
 from tauasync.endpoint.ledger import Amount
 from tauasync.endpoint.retry import CallClock
+from tauasync.types import Usage
 
 T = TypeVar("T")
 
@@ -48,8 +49,11 @@ class Errand(Generic[T]):
         bound: the most the request can use.
         shorter: the request with shorter answers, descending, given the limit that has cut this
             answer off already (0 for none); asked where the budget is short.
-        read: a reply with status 200 as a value; raises `EndpointError`.
+        read: a reply with status 200 as a value, given the limit that was set here on its answer
+            (None for the request's own); raises `EndpointError`.
         cost_of: what the value really used.
+        cost_of_usage: what a failed request used by the endpoint's account; None where that
+            cannot be.
         is_sure: whether the endpoint said what the value used.
         is_cut: whether the value was cut off by a limit of so many tokens.
         commit: keeps the value; what it returns is the call's result.
@@ -63,8 +67,9 @@ class Errand(Generic[T]):
     tokens: int
     order: int
     bound: Amount
-    read: Callable[[Reply, Facts], T]
+    read: Callable[[Reply, Facts, int | None], T]
     cost_of: Callable[[T], Amount]
+    cost_of_usage: Callable[[Usage], Amount | None]
     commit: Callable[[T, CallClock], Awaitable[T]]
     shorter: Callable[[int], Sequence[ShorterRequest]] = _none_shorter
     is_sure: Callable[[T], bool] = lambda value: True

@@ -27,6 +27,7 @@ from tauasync import errors
 from tauasync.endpoint import wordings
 from tauasync.endpoint.redact import redact
 from tauasync.endpoint.retry_after import names_a_rate, reset_s, retry_after_s
+from tauasync.endpoint.usage import read_usage
 from tauasync.jsonio import clean_text, loads
 
 _CONTEXT_STATUSES = (None, 400, 413, 422)
@@ -112,6 +113,8 @@ def error_from_answer(
         body=redact(clean_text(text), facts.secrets),
     )
     error.hint = hint
+    if isinstance(decoded, dict):
+        error.usage = read_usage(decoded.get("usage")).whole()
     error.is_json = decoded is not None
     error.is_clear = _is_clear(reason)
     if isinstance(error, errors.RateLimited):

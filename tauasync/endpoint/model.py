@@ -11,7 +11,6 @@ the limit only cuts off; one that was cut off is never used, nor kept.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +20,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from tauasync.endpoint.answer import parse_answer
+from tauasync.endpoint.answer import Answer, parse_answer
+from tauasync.endpoint.bounds import Bounds
 from tauasync.endpoint.cache import AnswerCache
 from tauasync.endpoint.call import Caller
 from tauasync.endpoint.completion import (
@@ -56,12 +56,19 @@ LARGE_CHARS = 500_000
 FIRST_GUESS_TOKENS = 512
 """Length of an answer assumed for the lane before any has come; then the longest recent one."""
 _REMEMBERED_ANSWERS = 64
+OWN_LIMIT_SHARE = 0.9
+"""An answer cut off with less than this share of the limit sent may have met one of the provider's
+own."""
 
 KNOWN_TOKENIZER_SAFETY = 1.1
 OTHER_TOKENIZER_SAFETY = 1.5
 ESTIMATE_SAFETY = 2.0
 """Factors from counted to billed prompt tokens in a bound: for models whose tokenizer is at
 hand, for other models, for counts estimated by size. Bills that exceed them raise them."""
+BOUNDS_RAISED = "bounds_raised"
+"""The event that tells of such a bill."""
+
+OnEvent = Callable[[str, Mapping[str, Any]], None]
 _KNOWN_TOKENIZERS = ("gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-")
 
 
@@ -102,6 +109,7 @@ class EndpointModel:
         price: None where nobody knows it.
         counter: of prompt tokens.
         payer: the run that pays, kept with each answer in the cache.
+        on_event: told when bills turn out higher than was thought possible.
     """
 
     def __init__(
@@ -114,6 +122,7 @@ class EndpointModel:
         price: Price | None,
         counter: TokenCounter,
         payer: str,
+        on_event: OnEvent | None = None,
     ) -> None:
         self.spec = spec
         self.endpoint = endpoint
@@ -123,7 +132,8 @@ class EndpointModel:
         self._counter = counter
         self._payer = payer
         self._url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
-        self._safety = _safety_of(spec.model, counter)
+        self._on_event = on_event
+        self.bounds = Bounds(factor=_safety_of(spec.model, counter), window=self._window)
         self._heads = Heads()
         self._openings: Openings = {}
         self._answers: deque[int] = deque(maxlen=_REMEMBERED_ANSWERS)
@@ -253,13 +263,24 @@ class EndpointModel:
         longest = max_answer_tokens(frame.settings)
         parts = prepared.parts()
 
-        def read(reply: Reply, facts: Facts) -> Completion:
-            return self._read(reply, facts, prompt, frame.origin.role)
+        def read(reply: Reply, facts: Facts, limit: int | None) -> Completion:
+            allowed = longest if limit is None else limit
+            return self._read(reply, facts, prompt, allowed, frame.origin.role)
+
+        cuts: list[int] = []
 
         def is_cut(completion: Completion, limit: int) -> bool:
-            # One that just fills the limit is in doubt, so it is not used either.
-            cut = completion.finish_reason == "length" or completion.usage.completion >= limit
+            tokens = completion.usage.completion
+            if completion.finish_reason != "length":
+                # One that just fills the limit is in doubt, so it is not used either. A longer one
+                # shows that the limit is not heeded, and ended by itself.
+                cut = tokens == limit or (tokens > limit and completion.finish_reason is None)
+            else:
+                # As long as the one before, with a higher limit: it is the provider who cuts.
+                own = tokens < OWN_LIMIT_SHARE * limit
+                cut = not (own and cuts and tokens <= 1.1 * cuts[-1])
             if cut:
+                cuts.append(tokens)
                 self._lengths.add_cut(frame.origin.role, limit)
             return cut
 
@@ -298,11 +319,13 @@ class EndpointModel:
                 content=prepared.content(),
                 headers=self._headers_of(frame, key),
                 key=key,
-                tokens=prompt + (longest or max(self._answers, default=FIRST_GUESS_TOKENS)),
+                tokens=self.bounds.likely_prompt(prompt)
+                + (longest or max(self._answers, default=FIRST_GUESS_TOKENS)),
                 order=order,
                 bound=self._bound(prompt, self._longest(prompt, longest)),
                 read=read,
-                cost_of=self._used,
+                cost_of=lambda completion: self._used(completion.usage),
+                cost_of_usage=lambda usage: self._billed(usage, prompt),
                 commit=commit,
                 shorter=self._shortening(prepared, prompt, longest),
                 is_sure=lambda completion: not completion.usage.estimated,
@@ -334,22 +357,59 @@ class EndpointModel:
 
         return shorter
 
-    def _read(self, reply: Reply, facts: Facts, prompt: int, role: str) -> Completion:
+    def _read(
+        self, reply: Reply, facts: Facts, counted: int, limit: int | None, role: str
+    ) -> Completion:
         answer = parse_answer(
             headers=reply.headers,
             body=reply.body,
             facts=facts,
             strip_think=self.spec.profile.strip_think,
         )
-        completion = answer.completion
-        if not answer.reports_usage:
-            usage = Usage(prompt=prompt, completion=self._count_answer(completion), estimated=True)
-            return msgspec.structs.replace(completion, usage=usage)
-        self._answers.append(completion.usage.completion)
-        self._lengths.add(role, completion.usage.completion)
-        if prompt:
-            self._safety = max(self._safety, 1.05 * completion.usage.prompt / prompt)
-        return completion
+        usage = self._usage(answer, counted)
+        if not usage.estimated:
+            self._answers.append(usage.completion)
+            self._lengths.add(role, usage.completion)
+            if self.bounds.billed(counted, usage, limit):
+                self._tell_bounds(counted, usage, limit)
+        return msgspec.structs.replace(answer.completion, usage=usage)
+
+    def _usage(self, answer: Answer, counted: int) -> Usage:
+        """What the endpoint reported; estimated where it left a half out, or it cannot be."""
+        reported = answer.reported
+        usage = reported.whole() or Usage()
+        prompt_can_be, answer_can_be = self.bounds.is_plausible(counted, usage)
+        knows_prompt = prompt_can_be and reported.prompt is not None
+        knows_answer = answer_can_be and reported.completion is not None
+        if knows_prompt and knows_answer and usage.completion:
+            return usage
+        seen = self._count_answer(answer.completion)
+        if knows_prompt and knows_answer and not seen:
+            return usage
+        return Usage(
+            prompt=usage.prompt if knows_prompt else counted,
+            cached=usage.cached if knows_prompt else 0,
+            cache_write=usage.cache_write if knows_prompt else 0,
+            completion=max(usage.completion, seen) if knows_answer else seen,
+            reasoning=usage.reasoning if knows_answer else 0,
+            estimated=True,
+        )
+
+    def _tell_bounds(self, counted: int, usage: Usage, limit: int | None) -> None:
+        if self._on_event is None:
+            return
+        self._on_event(
+            BOUNDS_RAISED,
+            {
+                "endpoint": self.endpoint.name,
+                "model": self.name,
+                "counted": counted,
+                "prompt": usage.prompt,
+                "limit": limit,
+                "completion": usage.completion,
+                **self.bounds.facts(),
+            },
+        )
 
     def _count_answer(self, completion: Completion) -> int:
         texts = [completion.content or "", completion.reasoning or ""]
@@ -370,26 +430,32 @@ class EndpointModel:
     def _cost(self, usage: Usage) -> MicroUsd | None:
         return self.price.cost(usage) if self.price is not None else None
 
-    def _used(self, completion: Completion) -> Amount:
-        usage = completion.usage
-        # Counts below zero, as broken endpoints report them, must not refill a cap.
-        tokens = max(0, usage.prompt) + max(0, usage.completion)
-        return Amount(micro_usd=self._cost(usage), tokens=tokens)
+    def _used(self, usage: Usage) -> Amount:
+        return Amount(micro_usd=self._cost(usage), tokens=usage.prompt + usage.completion)
+
+    def _billed(self, usage: Usage, counted: int) -> Amount | None:
+        """What a failed request used, by the endpoint's account; None where that cannot be."""
+        return self._used(usage) if all(self.bounds.is_plausible(counted, usage)) else None
+
+    @property
+    def _window(self) -> int | None:
+        """Tokens that fit a request and its answer, as far as anybody knows."""
+        window = self.spec.context_window
+        return self.price.context_window if window is None and self.price is not None else window
 
     def _longest(self, prompt: int, longest: int | None) -> int | None:
         """The longest answer: by the parameters, else what the context window leaves."""
         if longest is not None:
             return longest
-        window = self.spec.context_window
-        if window is None and self.price is not None:
-            window = self.price.context_window
+        window = self._window
         return None if window is None else max(1, window - prompt)
 
     def _bound(self, prompt: int, longest: int | None) -> Amount:
         """The most one request can use; without any bound on its answer that is not known."""
-        prompt_bound = math.ceil(prompt * self._safety)
+        prompt_bound = self.bounds.prompt(prompt)
         if longest is None:
             return Amount(micro_usd=None, tokens=prompt_bound)
+        longest = self.bounds.answer(longest)
         micro_usd = None
         if self.price is not None:
             micro_usd = self.price.bound(prompt_tokens=prompt_bound, completion_tokens=longest)

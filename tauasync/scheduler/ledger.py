@@ -10,6 +10,7 @@ sent is in it (docs/design/money.md).
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Mapping, Sequence
 from itertools import count
@@ -33,7 +34,7 @@ class Journal(Protocol):
         ...
 
     def amend(self, number: int, cost: Amount) -> None:
-        """The request was answered; this is what it used, until its completion is recorded."""
+        """This is what the request used, until its completion is recorded, or may use after all."""
         ...
 
     def charge(self, number: int, key: str, model: str, cost: Amount) -> None:
@@ -69,6 +70,7 @@ class RunLedger:
         self._journal = journal
         self._numbers = count(first_number)
         self._waiting: deque[_Waiter] = deque()
+        self._open: dict[str, dict[int, RunReservation]] = {}
         self.is_capped = not (cap.is_none and all(own.is_none for own in (models or {}).values()))
 
     @property
@@ -124,7 +126,7 @@ class RunLedger:
             raise
 
     def _granted(self, model: str, key: str, bounds: Sequence[Amount], size: int) -> RunReservation:
-        return RunReservation(
+        made = RunReservation(
             self,
             number=next(self._numbers),
             model=model,
@@ -132,6 +134,9 @@ class RunLedger:
             bound=bounds[size],
             size=size,
         )
+        if self.is_capped:
+            self._open.setdefault(model, {})[made.number] = made
+        return made
 
     def _accounts(self, model: str) -> tuple[Account, ...]:
         own = self._models.get(model)
@@ -220,8 +225,23 @@ class RunLedger:
         self._end(reservation, NOTHING)
 
     def _end(self, reservation: RunReservation, cost: Amount) -> None:
-        held = reservation.bound if self.is_capped else NOTHING
-        self._close(reservation.model, held, cost)
+        if not self.is_capped:
+            self._close(reservation.model, NOTHING, cost)
+            return
+        del self._open[reservation.model][reservation.number]
+        self._raise_open(reservation.model, _ratio(cost, reservation.bound))
+        self._close(reservation.model, reservation.bound, cost)
+
+    def _raise_open(self, model: str, ratio: float) -> None:
+        """A bill exceeded its bound: what is still open with the model may do the same."""
+        if ratio <= 1:
+            return
+        for reservation in self._open[model].values():
+            more = _beyond(_times(reservation.bound, ratio), reservation.bound)
+            reservation.bound = _sum(reservation.bound, more)
+            self._reserve(model, more)
+            if reservation.is_entered and self._journal is not None:
+                self._journal.amend(reservation.number, reservation.bound)
 
 
 class RunReservation:
@@ -285,6 +305,21 @@ def _sum(one: Amount, other: Amount) -> Amount:
     if one.micro_usd is not None or other.micro_usd is not None:
         micro_usd = (one.micro_usd or 0) + (other.micro_usd or 0)
     return Amount(micro_usd=micro_usd, tokens=one.tokens + other.tokens)
+
+
+def _times(amount: Amount, factor: float) -> Amount:
+    micro_usd = None if amount.micro_usd is None else math.ceil(amount.micro_usd * factor)
+    return Amount(micro_usd=micro_usd, tokens=math.ceil(amount.tokens * factor))
+
+
+def _ratio(cost: Amount, bound: Amount) -> float:
+    """How many times its bound something cost, in money or tokens whichever is more."""
+    ratios = [0.0]
+    if bound.micro_usd and cost.micro_usd is not None:
+        ratios.append(cost.micro_usd / bound.micro_usd)
+    if bound.tokens:
+        ratios.append(cost.tokens / bound.tokens)
+    return max(ratios)
 
 
 def _beyond(bound: Amount, cost: Amount) -> Amount:

@@ -139,6 +139,7 @@ PLAYED_COUNTS = (
     "SELECT agent, mode, policy, retriever, trial, count(*) AS planned,"
     " sum(status = 'played') AS played FROM cell GROUP BY 1, 2, 3, 4, 5 ORDER BY 5, 1, 2, 3, 4"
 )
+EVENTS_OF = "SELECT id, at, kind, cell_id, data FROM event WHERE kind = ? ORDER BY id"
 LAST_EVENT = "SELECT id, at, kind, cell_id, data FROM event WHERE kind = ? ORDER BY id DESC LIMIT 1"
 ERRORS = (
     "SELECT coalesce(json_extract(error, '$[0].kind'), '?') AS kind, outcome,"

@@ -333,6 +333,10 @@ class RunReader:
             found.setdefault((row["model"], row["role"]), []).append(row["completion_tokens"])
         return {key: lengths[::-1] for key, lengths in found.items()}
 
+    def events_of(self, kind: str) -> list[EventRow]:
+        """All events of a kind, the oldest first."""
+        return list(self._made("event", event_from, queries.EVENTS_OF, (kind,)))
+
     def last_event(self, kind: str) -> EventRow | None:
         """The latest event of a kind, None where there was none."""
         return next(self._made("event", event_from, queries.LAST_EVENT, (kind,)), None)

@@ -115,3 +115,28 @@ def test_a_run_that_is_being_played_and_another_experiment_are_refused(
     code, told = call(capsys, "recost", str(finished), "--set", "run.trials=9")
     assert code == 4
     assert "run.trials" in told
+
+
+def test_a_price_mended_on_a_resume_revalues_what_was_spent_before(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A decimal point slipped: the cap of the resume holds for dollars that were really spent."""
+    cheap, dear = config.with_name("cheap.toml"), config.with_name("dear.toml")
+    text = config.read_text()
+    cheap.write_text(text + PRICES.format(input=0.2))
+    dearer = PRICES.replace("cached_input = 0.5", "cached_input = 2.0")
+    dear.write_text(text + dearer.format(input=2.0))
+    run = tmp_path / "mended.sqlite"
+    windows = [f"models.{name}.context_window=60000" for name in ("oracle", "scripted")]
+    stop = [part for one in ("budget.tokens=40000", *windows) for part in ("--set", one)]
+    code, told = call(capsys, "run", str(cheap), "--out", str(run), *stop, "-q")
+    assert code == 6, told
+    before = facts(run)[0]
+    assert before
+    code, told = call(capsys, "resume", str(run), "--config", str(dear), *stop)
+    assert "prices have changed" in told
+    after = facts(run)[0]
+    assert after is not None
+    assert after > 1.5 * before
+    call(capsys, "recost", str(run), "--config", str(dear), "-q")
+    assert facts(run)[0] == after

@@ -146,9 +146,11 @@ def tool_call(arguments: Any = '{"user_id": "u1"}', **changes: Any) -> dict[str,
 
 def reply(body: Any = None, *, status: int = 200, **headers: str) -> httpx.Response:
     """An HTTP answer; underscores in header names become hyphens."""
+    if body is None or (body == {} and status == 200):
+        body = answer()
     return httpx.Response(
         status,
-        content=body if isinstance(body, bytes) else json.dumps(body or answer()).encode(),
+        content=body if isinstance(body, bytes) else json.dumps(body).encode(),
         headers={name.replace("_", "-"): value for name, value in headers.items()},
     )
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tauasync.endpoint.answer import Answer, parse_answer, read_usage, split_think
+from tauasync.endpoint.answer import Answer, parse_answer, split_think
 from tauasync.endpoint.completion import Completion
+from tauasync.endpoint.usage import Reported, read_usage
 from tauasync.errors import (
     ContentFiltered,
     EndpointError,
@@ -48,7 +49,7 @@ def test_a_plain_answer() -> None:
         "A",
         "fp_1",
     )
-    assert found.usage == Usage(prompt=50, completion=10)
+    assert parsed(answer("hi")).reported == Reported(prompt=50, completion=10)
     assert found.finish_reason == "stop"
 
 
@@ -191,9 +192,9 @@ def test_reasoning_that_ate_the_output_budget_is_a_result() -> None:
         "completion_tokens": 200,
         "completion_tokens_details": {"reasoning_tokens": 200},
     }
-    found = read(answer(None, choice={"finish_reason": "length"}, usage=usage))
-    assert found.finish_reason == "length"
-    assert found.usage.reasoning == found.usage.completion == 200
+    found = parsed(answer(None, choice={"finish_reason": "length"}, usage=usage))
+    assert found.completion.finish_reason == "length"
+    assert found.reported.reasoning == found.reported.completion == 200
 
 
 def test_a_filtered_answer_is_a_result_that_says_so() -> None:
@@ -328,13 +329,36 @@ def test_no_error_text_holds_the_key() -> None:
     ],
 )
 def test_usage_comes_in_many_notations(raw: Any, usage: Usage | None) -> None:
-    assert read_usage(raw) == usage
+    found = read_usage(raw)
+    assert found.whole() == usage
+    assert usage is None or None not in (found.prompt, found.completion)
 
 
 @pytest.mark.parametrize("raw", [None, {}, {"prompt_tokens": None}])
 def test_missing_usage_is_told_apart_from_zero(raw: Any) -> None:
-    assert not parsed(answer(usage=raw)).reports_usage
-    assert parsed(answer()).reports_usage
+    assert parsed(answer(usage=raw)).reported.is_nothing
+    assert not parsed(answer()).reported.is_nothing
+
+
+@pytest.mark.parametrize(
+    ("raw", "prompt", "completion"),
+    [
+        ({"completion_tokens": 5}, None, 5),
+        ({"prompt_tokens": 10}, 10, None),
+        ({"prompt_tokens": 0, "completion_tokens": 5}, None, 5),
+        ({"prompt_tokens": None, "completion_tokens": 5, "total_tokens": 5}, None, 5),
+        ({"prompt_tokens": "10", "completion_tokens": "5"}, 10, 5),
+        ({"prompt_tokens": "many", "completion_tokens": True}, None, None),
+        ({"prompt_tokens": 10.2, "completion_tokens": 0}, 11, 0),
+        ({"prompt_tokens": [10], "completion_tokens": {"value": 5}}, None, None),
+        ({"total_tokens": 15}, None, None),
+    ],
+)
+def test_a_half_that_was_not_counted_is_not_taken_for_nothing(
+    raw: Any, prompt: int | None, completion: int | None
+) -> None:
+    found = read_usage(raw)
+    assert (found.prompt, found.completion) == (prompt, completion)
 
 
 json_values = st.recursive(

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tauasync.assembly.domains import set_stage
@@ -15,9 +16,11 @@ from tauasync.assembly.preflight import check_settings, preflight
 from tauasync.config.schema import RunConfig
 from tauasync.errors import ConfigError
 from tauasync.scheduler.control import StopReason
+from tauasync.simulated.answering import usage_of
 from tauasync.simulated.app import EmbeddedEndpoint
 from tauasync.simulated.fault_reader import read_faults
 from tauasync.simulated.server import served
+from tauasync.simulated.wire import Answer, ChatBody, Usage
 from tauasync.store.reader import RunReader
 from tauasync.store.records import CellStatus
 from tests.laws.harness import configure, reported, swept
@@ -261,3 +264,26 @@ async def test_looking_whether_a_run_can_begin_asks_no_model(tmp_path: Path) -> 
     async with witness(tmp_path, []) as (endpoints, app):
         await preflight(priced(tmp_path, budget={"usd": 1.0}, endpoints=endpoints), environ={})
     assert app.stats["requests"] == 0
+
+
+async def test_what_bills_have_taught_is_known_to_the_next_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway puts a prompt of its own before each: three times what can be counted here."""
+
+    def dearer(body: ChatBody, answer: Answer) -> Usage:
+        usage = usage_of(body, answer)
+        return msgspec.structs.replace(usage, prompt=3 * usage.prompt)
+
+    monkeypatch.setattr("tauasync.simulated.work.usage_of", dearer)
+    run = tmp_path / "run.sqlite"
+    async with witness(tmp_path, []) as (endpoints, app):
+        for cap in (600_000, 700_000, 800_000):
+            budget = {"usd": cap / 1e6}
+            end = await swept(priced(tmp_path, budget=budget, endpoints=endpoints), run)
+            assert end.reason is StopReason.BUDGET
+            assert 0.95 * cap <= billed(app) == spent(run) <= cap
+    with RunReader(run) as reader:
+        events = reader.events_of("bounds_raised")
+    assert {event.data["model"] for event in events} <= set(NAMES)
+    assert 0 < len(events) < 12
