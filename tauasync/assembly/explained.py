@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import anyio
 import msgspec
@@ -105,7 +106,8 @@ def _recorded(call: str, folder: Path | None, data_dir: Path | None) -> list[_Ca
         if not rows:
             raise ConfigError(
                 f"no model was asked for place {place} of cell {cell_id}",
-                hint=f"`tauasync show {path} {cell_id}` shows the places; or write {JUDGE}",
+                hint=f"`tauasync show {quote(str(path))} {cell_id}` shows the places; "
+                f"or write {JUDGE}",
             )
         config = reload(reader.manifest().config, (), data_dir=data_dir, environ={})
         transcripts = {row.episode_id: reader.transcript(row.episode_id) for row in rows}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from rich.console import Console
 
@@ -109,7 +110,7 @@ def offer_runs() -> int:
     if not found:
         print("  there is none in runs/ nor here", file=sys.stderr)
     for run in found[:LISTED_RUNS]:
-        print(f"  tauasync resume {run}", file=sys.stderr)
+        print(f"  tauasync resume {quote(str(run))}", file=sys.stderr)
     if len(found) > LISTED_RUNS:
         print(f"  and {len(found) - LISTED_RUNS} older ones", file=sys.stderr)
     return ExitCode.USAGE
@@ -122,7 +123,7 @@ def _told_how_to_go_on(path: Path) -> Iterator[None]:
         yield
     except Interrupted:
         if path.exists():
-            print(f"interrupted; go on with\n  tauasync resume {path}", file=sys.stderr)
+            print(f"interrupted; go on with\n  tauasync resume {quote(str(path))}", file=sys.stderr)
         else:
             print("interrupted before a run was made; nothing was sent", file=sys.stderr)
         raise
@@ -214,8 +215,8 @@ def _tell_left(end: SweepEnd, path: Path, config: RunConfig) -> None:
     if (end.open_cells or end.unscored) and end.reason is StopReason.BUDGET:
         print(
             f"{end.open_cells} cells are open, {end.unscored} are unscored "
-            f"(`tauasync status {path}` tells what is spent); go on with more, as in\n"
-            f"  tauasync resume {path} --budget-usd USD",
+            f"(`tauasync status {quote(str(path))}` tells what is spent); go on with more, as in\n"
+            f"  tauasync resume {quote(str(path))} --budget-usd USD",
             file=sys.stderr,
         )
     elif end.open_cells or end.unscored:
@@ -223,14 +224,14 @@ def _tell_left(end: SweepEnd, path: Path, config: RunConfig) -> None:
             print(_doubts(model, config), file=sys.stderr)
         print(
             f"{end.open_cells} cells are open, {end.unscored} are unscored "
-            f"(`tauasync status {path}` tells why); go on with\n"
-            f"  tauasync resume {path}",
+            f"(`tauasync status {quote(str(path))}` tells why); go on with\n"
+            f"  tauasync resume {quote(str(path))}",
             file=sys.stderr,
         )
     elif end.reason is not None:
         print(
             "every cell is played and scored all the same, nothing is left to do; read it with\n"
-            f"  tauasync report {path}",
+            f"  tauasync report {quote(str(path))}",
             file=sys.stderr,
         )
 

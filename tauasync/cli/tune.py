@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from tauasync.assembly.operator import LOOK_EVERY_S, TUNE_REFUSED, TUNED
@@ -76,7 +77,8 @@ def _player(path: Path) -> Owner:
     if owner is None:
         raise RunFileError(
             f"{path}: nobody plays this run, so there is nothing to tune\n"
-            f"  for the next session: tauasync resume {path} --set endpoints.NAME.max_in_flight=N\n"
+            f"  for the next session: tauasync resume {quote(str(path))} "
+            "--set endpoints.NAME.max_in_flight=N\n"
             f"  or --set limits.open_episodes=N"
         )
     return owner

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from pydantic import ValidationError
@@ -159,7 +160,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(
             "is a run file or another database; expected a TOML file",
             source=path,
-            hint=f"to go on with a run: tauasync resume {path}",
+            hint=f"to go on with a run: tauasync resume {quote(str(path))}",
         )
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError(

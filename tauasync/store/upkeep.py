@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 
 from tauasync.errors import ConfigError, RunFileError, StorageError
 from tauasync.grid.cell import Cell
@@ -130,7 +131,7 @@ def refuse_existing(path: Path) -> None:
 def _exists(path: Path) -> RunFileError:
     return RunFileError(
         f"{path}: exists already and is not overwritten\n"
-        f"  go on with it (`tauasync resume {path}`), or name another file with --out"
+        f"  go on with it (`tauasync resume {quote(str(path))}`), or name another file with --out"
     )
 
 

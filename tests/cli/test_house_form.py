@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import typer
 from typer.models import ParameterInfo
 
+import tauasync
 from tauasync.cli.app import app
 from tests.cli.command import call, refused
 
@@ -106,3 +110,23 @@ def test_a_resume_with_another_role_tells_the_role_first_and_little_else(
     lines = told.splitlines()
     assert lines[1] == '  roles.user: "scripted" -> "other"'
     assert len(lines) == 5, told
+
+
+def test_a_command_that_is_offered_can_be_pasted_whatever_the_name_of_the_run(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    shutil.copy(finished, tmp_path / "runs" / "to night's.sqlite")
+    code, told = call(capsys, "resume")
+    assert code == 2
+    offered = [shlex.split(line) for line in told.splitlines() if line.startswith("  ")]
+    assert ["tauasync", "resume", "runs/to night's.sqlite"] in offered
+
+
+def test_every_command_that_is_offered_quotes_its_run() -> None:
+    package = Path(tauasync.__file__).parent
+    lines = [line for path in package.rglob("*.py") for line in path.read_text().splitlines()]
+    offered = [line for line in lines if re.search(r"tauasync [a-z]+ \{", line)]
+    assert len(offered) >= 8
+    assert [line for line in offered if not re.search(r"tauasync [a-z]+ \{quote\(", line)] == []

@@ -266,7 +266,7 @@ def test_a_refusal_that_lasts_is_believed_after_few_requests(
         began = anyio.current_time()
         found = await ask_all(opened, 200)
         assert {type(one) for one in found} == {kind}
-        assert least_s <= anyio.current_time() - began <= least_s + 60
+        assert least_s <= anyio.current_time() - began <= least_s + 90
         assert len(server.asked) < 30
 
     play(act, lambda at: at >= 1, failure=refusing(status, body))
