@@ -119,7 +119,7 @@ class CellPlayer:
                 await self.score(
                     episode_id, cell_id, cell, result.transcript, result.termination, ticket=ticket
                 )
-                is_played = True
+                is_played = ticket.is_played = True
         finally:
             self._silent.discard(episode_id)
             self._progress.end(episode_id, is_played=is_played)

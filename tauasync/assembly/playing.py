@@ -15,6 +15,7 @@ from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl
 from tauasync.scheduler.finish import Outlook
 from tauasync.scheduler.load import CpuLoad
+from tauasync.scheduler.means import Means
 from tauasync.scheduler.pool import play_all
 from tauasync.scheduler.queue import Line, Queue
 from tauasync.scheduler.spent import SpentCaps
@@ -55,6 +56,7 @@ async def play_open(
     control: RunControl,
     ceiling: Ceiling,
     outlook: Outlook,
+    means: Means | None,
 ) -> None:
     """Play every open cell that can be played."""
 
@@ -74,6 +76,7 @@ async def play_open(
         is_busy=CpuLoad().is_busy,
         ceiling=ceiling,
         outlook=outlook,
+        means=means,
     )
     await queue.run()
 

@@ -14,6 +14,7 @@ from anyio import to_thread
 
 from tauasync.assembly.cell_player import CellPlayer
 from tauasync.assembly.domains import Stage
+from tauasync.assembly.expected import expected_amounts
 from tauasync.assembly.lane_events import LaneEvents
 from tauasync.assembly.lane_view import LaneView
 from tauasync.assembly.models import OpenModels, open_models
@@ -33,6 +34,8 @@ from tauasync.scheduler.collector import rare_collections
 from tauasync.scheduler.control import RunControl, StopReason
 from tauasync.scheduler.handover import quick_handover
 from tauasync.scheduler.lag import LoopLag
+from tauasync.scheduler.ledger import RunLedger
+from tauasync.scheduler.means import Means
 from tauasync.scheduler.progress import Progress
 from tauasync.scheduler.regulator import Regulator
 from tauasync.scheduler.snapshot import Snapshot
@@ -186,6 +189,7 @@ async def sweep(
                             control=control,
                             ceiling=ceiling,
                             outlook=outlook(config, stage, found, progress, ledger),
+                            means=await _means(config, stage, store, ledger),
                         )
                 group.cancel_scope.cancel()
         with control.storing():
@@ -233,6 +237,16 @@ async def sweep(
         snapshot=now,
         is_readable=is_readable,
     )
+
+
+async def _means(
+    config: RunConfig, stage: Stage, store: RunStore, ledger: RunLedger
+) -> Means | None:
+    """What is left to pay episodes with, where anything is capped."""
+    if not ledger.is_capped:
+        return None
+    expected = await to_thread.run_sync(expected_amounts, config, stage, store.path)
+    return Means(lambda: ledger.accounts, expected, clock=time.monotonic)
 
 
 @asynccontextmanager

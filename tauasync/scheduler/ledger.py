@@ -79,9 +79,14 @@ class RunLedger:
         return self._run
 
     @property
+    def accounts(self) -> tuple[Account, ...]:
+        """The run's, and those of models with caps of their own."""
+        return (self._run, *self._models.values())
+
+    @property
     def left_share(self) -> float:
         """The part that is not spent of the cap of which the least is left."""
-        return min(account.left_share for account in (self._run, *self._models.values()))
+        return min(account.left_share for account in self.accounts)
 
     def of_model(self, name: str) -> Account | None:
         """The account of a model that has a cap of its own."""

@@ -4,7 +4,8 @@ Cells are queued in lines, one for each agent (those without a user apart), each
 of play and read from the run file a few at a time, so that memory is flat in the grid. Of
 the lines that may go on, the one furthest behind opens the next episode. A line may go on
 when its agent's lane and its user's lane have room for a call, when its lane's share of open
-episodes is not used up, and when no breaker is open for what its next cell needs.
+episodes is not used up, when no breaker is open for what its next cell needs, and when what is
+left of a cap can be expected to carry it to its end (`means`).
 
 So a slow lane holds no more than its share and never idles a fast one; no line starves, since
 the one furthest behind goes first; and what fails on one lane stops the cells that need it
@@ -25,6 +26,7 @@ from tauasync.grid.cell import Cell
 from tauasync.scheduler.ceiling import Ceiling
 from tauasync.scheduler.control import RunControl
 from tauasync.scheduler.finish import Outlook, Unopened
+from tauasync.scheduler.means import Means
 from tauasync.scheduler.shares import Target, share_out
 from tauasync.scheduler.ticket import Ticket
 
@@ -142,6 +144,7 @@ class Queue(Generic[Q]):
         is_busy: whether this process is short of CPU time: more open episodes would not help.
         ceiling: episodes open at once, at most.
         outlook: without one, the end is not looked for.
+        means: what is left to pay episodes with; None where nothing is capped.
     """
 
     def __init__(
@@ -156,6 +159,7 @@ class Queue(Generic[Q]):
         is_busy: Callable[[], bool] = lambda: False,
         ceiling: Ceiling | None = None,
         outlook: Outlook | None = None,
+        means: Means | None = None,
     ) -> None:
         self._lines = list(lines)
         self._play = play
@@ -166,6 +170,7 @@ class Queue(Generic[Q]):
         self._is_busy = is_busy
         self._ceiling = ceiling or Ceiling()
         self._outlook = outlook or Outlook()
+        self._means = means
         self._lanes: dict[str, _Lane[Q]] = {}
         for line in self._lines:
             name = lanes.lane_of(line.agent)
@@ -237,6 +242,7 @@ class Queue(Generic[Q]):
             if len((lane := self._lane(line)).tickets) < shares[lane.name]
             # A lane with nothing open gets one all the same: then someone sees how it is.
             and (not lane.tickets or all(self._has_room(model) for model in line.needs))
+            and (self._means is None or self._means.may_open(line.ahead[0].cell))
         ]
         return min(able, key=self._rank, default=None)
 
@@ -279,6 +285,8 @@ class Queue(Generic[Q]):
         lane = self._lane(line)
         lane.unopened.length -= self._outlook.length(queued.cell)
         ticket = Ticket(order=self._next_order, lane=lane.name, on_first_call=self._opened)
+        if self._means is not None:
+            ticket.purchase = self._means.opened(queued.cell)
         self._next_order += 1
         self._opening += 1
         lane.tickets.add(ticket)
@@ -293,6 +301,8 @@ class Queue(Generic[Q]):
             await self._play(queued, ticket)
         finally:
             lane.tickets.discard(ticket)
+            if self._means is not None and ticket.purchase is not None:
+                self._means.ended(ticket.purchase, whole=ticket.is_played)
             if not ticket.called:
                 ticket.called = True
                 self._opening -= 1

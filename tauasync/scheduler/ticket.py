@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tauasync.endpoint.completion import ChatRequest, Completion, ModelClient, Origin
+from tauasync.endpoint.ledger import Amount
 from tauasync.errors import TauasyncError
 from tauasync.scheduler.breaker import Breakers
+from tauasync.scheduler.means import Purchase
 
 ENVIRONMENT = "environment"
 FINISHED_FIRST = -(2**40)
@@ -34,6 +36,8 @@ class Ticket:
         elsewhere: whether it is waiting for a call on another lane.
         waits: whose hop is next (a role that is being asked, else the environment), and since
             when, in seconds of the clock.
+        purchase: what the episode takes, where anything is capped.
+        is_played: whether it was played to its end.
     """
 
     __slots__ = (
@@ -41,8 +45,10 @@ class Ticket:
         "_on_first_call",
         "called",
         "elsewhere",
+        "is_played",
         "lane",
         "order",
+        "purchase",
         "reached",
         "waits",
     )
@@ -60,6 +66,8 @@ class Ticket:
         self.called = False
         self.reached = False
         self.elsewhere = False
+        self.purchase: Purchase | None = None
+        self.is_played = False
         self._on_first_call = on_first_call
         self._clock = clock
         self.waits = (ENVIRONMENT, clock())
@@ -145,4 +153,7 @@ class TicketClient:
         finally:
             self._ticket.answered()
         self._breakers.answered(name, from_cache=completion.from_cache)
+        if (purchase := self._ticket.purchase) is not None:
+            usage = completion.usage
+            purchase.pay(name, Amount(micro_usd=completion.cost, tokens=usage.total))
         return completion

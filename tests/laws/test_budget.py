@@ -30,6 +30,7 @@ INPUT, OUTPUT = 1, 4
 
 PRICE = {"input": float(INPUT), "output": float(OUTPUT)}
 TELECOM = {"name": "telecom", "split": "small"}
+COUNTED = ("prompt_tokens", "completion_tokens")
 NAMES = ("oracle", "scripted", "judge")
 # Refused only near the end: a lane without declared limits takes refusals for its own doing, and
 # what it then waits for would be most of these tests' time.
@@ -287,3 +288,32 @@ async def test_what_bills_have_taught_is_known_to_the_next_session(
         events = reader.events_of("bounds_raised")
     assert {event.data["model"] for event in events} <= set(NAMES)
     assert 0 < len(events) < 12
+
+
+@pytest.mark.parametrize("open_episodes", [1, 64])
+@pytest.mark.parametrize("unit", ["usd", "tokens"])
+async def test_a_cap_worth_a_few_episodes_finishes_them_however_many_may_be_open(
+    tmp_path: Path, open_episodes: int, unit: str
+) -> None:
+    """Spread over all that could be open at once it finished none."""
+    run = tmp_path / "run.sqlite"
+    whole = tmp_path / "whole.sqlite"
+    async with witness(tmp_path, []) as (endpoints, app):
+        await swept(priced(tmp_path, budget={"usd": 1000.0}, endpoints=endpoints), whole)
+        used = billed(app) if unit == "usd" else sum(app.stats[name] for name in COUNTED)
+        with RunReader(whole) as reader:
+            episodes = reader.counts()[CellStatus.PLAYED]
+        cap = round(6 * used / episodes)
+        config = priced(
+            tmp_path,
+            budget={"usd": cap / 1e6} if unit == "usd" else {"tokens": cap},
+            endpoints=endpoints,
+            limits={"open_episodes": open_episodes},
+            cache={"dir": str(tmp_path / "other cache")},
+        )
+        end = await swept(config, run)
+    assert end.reason is StopReason.BUDGET
+    with RunReader(run) as reader:
+        assert reader.counts()[CellStatus.PLAYED] >= 3
+        spent_of = [row.total if unit == "usd" else row.total_tokens for row in reader.spending()]
+    assert 0.95 * cap <= sum(spent_of) <= cap
