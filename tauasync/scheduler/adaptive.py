@@ -64,6 +64,8 @@ SLOTS_PATIENCE, RATE_PATIENCE = 150, 300
 """Answers at a limit that holds before more is tried for the first time."""
 RATE_PAUSE_S = 2.0
 """Who asks for a longer pause than this counts by the minute: nobody knows when a slot is free."""
+MILD_PAUSE_S = 10.0
+"""A refusal or two that ask for no longer than this may be chance: they cut little."""
 TELLING, TELLING_S = 20, 10.0
 """So many requests, or seconds, between two episodes say something about a rate."""
 LEAST_SHARE = 0.3
@@ -372,7 +374,7 @@ class Adaptive:
         is_short = episode.refused <= SHORT and now - episode.began - episode.told_s <= SHORT_S
         is_mild = (
             is_short
-            and episode.told_s < RATE_PAUSE_S
+            and episode.told_s <= MILD_PAUSE_S
             and chance.is_seldom(episode.refused, MOST_SHARE)
         )
         minute_s = max(1.0, min(ESTIMATE_S, now - self._began))
