@@ -4,12 +4,15 @@ A breaker is a model's. It opens on an error that nothing mends until someone ac
 FAILURES_IN_A_ROW failed calls without an answer between them, each of which had all its
 repetitions behind it. It stays open for the rest of the process; a resume begins anew.
 
-Of a model that had answered, failures of requests that were on the wire together count as one:
-a connection that breaks under a hundred calls is one event, and says as much as under one call.
+Failures of requests that were on the wire together count as one: a connection that breaks under
+a hundred calls is one event, and says as much as under one call. Of a model that has never
+answered every refusal of a request counts, which a setting may be the cause of, and every long
+silence, since waiting for others would take the night.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,6 +24,7 @@ from tauasync.errors import (
     EndpointUnusable,
     QuotaExhausted,
     RateLimited,
+    RequestRejected,
     TauasyncError,
     fresh,
 )
@@ -28,6 +32,8 @@ from tauasync.errors import (
 FAILURES_IN_A_ROW = 25
 """Calls of one model that fail one after another, with no answer between, before it is given up."""
 
+LONG_SILENCE_S = 60.0
+"""A request that took longer to fail was met with silence."""
 
 _AT_THE_RIGHT_PLACE = (
     ContextOverflow,
@@ -150,8 +156,10 @@ class Breakers:
         """Whether a failure tells no more than the one that was counted last."""
         if error.sent_at is None or error.failed_at is None:
             return False
-        counted_at = self._counted_at.get(model)
-        if counted_at is not None and error.sent_at <= counted_at and model in self._live:
+        counted_at = self._counted_at.get(model, -math.inf)
+        is_long = error.failed_at - error.sent_at >= LONG_SILENCE_S
+        counts_each = model not in self._live and (is_long or isinstance(error, RequestRejected))
+        if error.sent_at <= counted_at and not counts_each:
             return True
         self._counted_at[model] = error.failed_at
         return False

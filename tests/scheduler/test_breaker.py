@@ -49,9 +49,10 @@ def on_the_wire(sent_at: float, failed_at: float) -> ServerError:
     return error
 
 
-def test_failures_of_requests_that_were_on_the_wire_together_count_as_one() -> None:
+@pytest.mark.parametrize("is_live", [True, False])
+def test_failures_of_requests_that_were_on_the_wire_together_count_as_one(is_live: bool) -> None:
     made = breakers()
-    made.answered("one")
+    made.answered("one", from_cache=not is_live)
     for wave in range(FAILURES_IN_A_ROW):
         assert not made.broken
         for index in range(100):
@@ -59,7 +60,7 @@ def test_failures_of_requests_that_were_on_the_wire_together_count_as_one() -> N
     assert made.broken.keys() == {"one"}
 
 
-def test_a_model_that_never_answered_is_given_up_after_one_wave() -> None:
+def test_a_model_that_never_answered_is_given_up_after_one_wave_of_silence() -> None:
     made = breakers()
     made.answered("one", from_cache=True)
     for _ in range(FAILURES_IN_A_ROW):
