@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tauasync import __version__
-from tauasync.cli import was_interrupted
+from tauasync.cli import leaving_at_once, was_interrupted
 from tauasync.cli.cache_app import cache_app
 from tauasync.cli.options import DataOpt, JsonOpt
 from tauasync.errors import TauasyncError
@@ -109,7 +109,8 @@ def run(
     quiet: QuietOpt = False,
 ) -> None:
     """Play a configuration's grid into a new run file, then report."""
-    from tauasync.cli.sweep import start
+    with leaving_at_once():
+        from tauasync.cli.sweep import start
 
     raise typer.Exit(
         start(
@@ -146,7 +147,8 @@ def resume(
     quiet: QuietOpt = False,
 ) -> None:
     """Go on with a run: play what is open, score what is unscored."""
-    from tauasync.cli.sweep import go_on, offer_runs
+    with leaving_at_once():
+        from tauasync.cli.sweep import go_on, offer_runs
 
     if run_file is None:
         raise typer.Exit(offer_runs())
@@ -415,8 +417,9 @@ def run_app(arguments: list[str] | None = None) -> NoReturn:
     Args:
         arguments: the command line without the program; None for that of the process.
     """
-    from tauasync.cli.exit_codes import ExitCode
-    from tauasync.cli.outlets import steady_output
+    with leaving_at_once():
+        from tauasync.cli.exit_codes import ExitCode
+        from tauasync.cli.outlets import steady_output
 
     with steady_output() as outlets:
         code = _outcome(arguments)

@@ -193,7 +193,8 @@ class EndpointConfig(Section):
     as many on, failures to reach it not at all."""
     outage_patience_s: Annotated[float, OPERATION, Field(ge=0)] = 21600.0
     """Seconds to wait for an endpoint that had answered in this session and is away, asking once
-    in a while, before its cells are left open. One that never answered fails at once."""
+    in a while, before its cells are left open. One that never answered fails at once. So long, and
+    for an hour at least, a model is waited for that refuses every request as one too many."""
     doubt_s: Annotated[float, OPERATION, Field(ge=0)] = 300.0
     """Seconds for which a model that had answered in this session may say that the key is wrong or
     the model unknown (401, 403, 404) before it is believed: gateways say so while they are deployed
