@@ -218,6 +218,9 @@ def recost(
 @app.command()
 def plan(
     config: ConfigArg,
+    *,
+    budget_usd: UsdOpt = None,
+    budget_tokens: TokensOpt = None,
     overrides: SetOpt = None,
     data_dir: DataOpt = None,
     runs: Annotated[
@@ -237,7 +240,7 @@ def plan(
     raise typer.Exit(
         show_plan(
             config,
-            overrides=overrides or [],
+            overrides=_with_budget(overrides, budget_usd, budget_tokens),
             data_dir=data_dir,
             runs=runs or [],
             as_json=as_json,
@@ -246,11 +249,18 @@ def plan(
 
 
 @app.command()
-def check(config: ConfigArg, overrides: SetOpt = None, as_json: JsonOpt = False) -> None:
+def check(
+    config: ConfigArg,
+    overrides: SetOpt = None,
+    data_dir: DataOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
     """Send one tiny probe to every model of a configuration, a tool call included."""
     from tauasync.cli.check import probe_all
 
-    raise typer.Exit(probe_all(config, overrides=overrides or [], as_json=as_json))
+    raise typer.Exit(
+        probe_all(config, overrides=overrides or [], data_dir=data_dir, as_json=as_json)
+    )
 
 
 @app.command()

@@ -17,9 +17,11 @@ from tauasync.config.schema import RunConfig
 from tauasync.report.words import plain
 
 
-def probe_all(config_path: Path, *, overrides: Sequence[str], as_json: bool) -> int:
+def probe_all(
+    config_path: Path, *, overrides: Sequence[str], data_dir: Path | None, as_json: bool
+) -> int:
     """Probe each model that plays a part once; exit 5 where one is not ready."""
-    config = load_config(config_path, overrides)
+    config = load_config(config_path, overrides, data_dir=data_dir)
     with blamed_on(config_path, overrides):
         found = anyio.run(partial(_probe, config, as_json=as_json))
     ready = all(one.result.is_ready for one in found)

@@ -12,6 +12,8 @@ from rich.table import Table
 from tauasync.cli.outlets import PlainOutlet
 
 _UNBOUNDED = 10_000
+_LEAST_COLUMNS = 80
+"""A narrower terminal folds the lines of a table itself; fitted to it, numbers would be cut."""
 
 
 def wide_console() -> Console:
@@ -19,6 +21,7 @@ def wide_console() -> Console:
     console = Console(highlight=False, file=_unfiltered(sys.stdout))
     if not console.is_terminal:
         console = Console(highlight=False, file=console.file, width=_UNBOUNDED)
+    console.width = max(console.width, _LEAST_COLUMNS)
     return console
 
 

@@ -181,7 +181,11 @@ def _budget(plan: Plan) -> Iterator[str]:
     if plan.reach is None:
         yield f"budget      {caps} cannot be compared with a cost that is unknown"
         return
-    yield f"budget      {caps} {_reached(plan.reach)}"
+    yield f"budget      {caps} {_reached(plan.reach, plan.forecast.rows)}"
+
+
+EQUAL_SHARES = 0.1
+"""Shares of rows that differ by no more are called the same."""
 
 
 def _cap(cap: PlanCap) -> str:
@@ -189,13 +193,17 @@ def _cap(cap: PlanCap) -> str:
     return amount if cap.model is None else f"{amount} of {cap.model}"
 
 
-def _reached(reach: Reach) -> str:
+def _reached(reach: Reach, rows: Sequence[RowForecast]) -> str:
     if reach.low == reach.cells:
         return "reaches the whole grid, also if it goes long"
     share = f"{reach.expected / reach.cells:.0%}"
+    shares = [reach.rows[row.key] / row.cells for row in rows]
+    of_rows = "each row about the same share"
+    if max(shares) - min(shares) > EQUAL_SHARES:
+        of_rows = f"from {min(shares):.0%} to {max(shares):.0%} of a row"
     return (
         f"reaches {reach.expected:,} of {reach.cells:,} cells ({share}) as expected, "
-        f"{reach.low:,} if it goes long, {reach.high:,} if short; each row about the same share"
+        f"{reach.low:,} if it goes long, {reach.high:,} if short; {of_rows}"
     )
 
 

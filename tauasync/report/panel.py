@@ -15,6 +15,8 @@ from tauasync.report.words import DASH, dollars, duration, of, plain, usd_known
 from tauasync.scheduler.snapshot import LanePulse, Snapshot, Straggler
 
 BAR_COLUMNS = 40
+FEWEST_PLAYED = 5
+"""Played cells from which it is told how far a budget reaches."""
 FOUND_PACE = "found_pace"
 _HEADINGS = (
     "endpoint",
@@ -71,10 +73,21 @@ def line(now: Snapshot) -> str:
     )
     if now.failed:
         parts.append(f"{now.failed} left open by failures")
-    if now.eta_s:
+    if (reached := _cells_paid_for(now)) is not None:
+        parts.append(f"the budget ends it at about {reached} cells")
+    elif now.eta_s:
         parts.append(f"about {duration(now.eta_s)} left")
     parts.extend(waits(now.lanes))
     return " | ".join(parts)
+
+
+def _cells_paid_for(now: Snapshot) -> int | None:
+    """The cells that a cap carries at what one took so far; None where it carries all."""
+    played = now.already + now.played
+    if now.cap is None or not now.charged or played < FEWEST_PLAYED:
+        return None
+    reached = int(played * now.cap / now.charged)
+    return max(played, reached) if reached < now.planned else None
 
 
 def waits(lanes: Iterable[LanePulse]) -> Iterator[str]:

@@ -245,11 +245,12 @@ def _usage(group: Group) -> RenderableType:
         add_row(table, role, usd(group.cost[role]), *_token_cells(tokens))
     totals = (str(group.completions), str(group.cache_hits))
     add_row(table, "total", usd(group.cost["total"]), *totals, *[""] * 4)
-    table.caption = Text(
+    # No caption: a table crops it to its own width.
+    told = (
         "cost: what the finished episodes cost to play, cached answers included; "
         f"paid in this run: {usd(group.paid)}"
     )
-    return table
+    return Stack(table, Text(told, style="italic"))
 
 
 def _token_cells(tokens: Tokens) -> Iterator[str]:

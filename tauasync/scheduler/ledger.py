@@ -353,6 +353,11 @@ def exhausted(account: Account, model: str, bound: Amount) -> BudgetExhausted:
             f"no bound is known for a call to model {model} (its price or its longest answer), "
             "so none fits a budget"
         )
+    elif cap.micro_usd is not None and account.spent > cap.micro_usd:
+        text = (
+            f"${account.spent / 1e6:.6f} are spent already, more than the "
+            f"${cap.micro_usd / 1e6:.2f}{whose} that may be"
+        )
     elif cap.micro_usd is not None and account.spent + (bound.micro_usd or 0) > cap.micro_usd:
         text = (
             f"the next call to {model} may cost ${(bound.micro_usd or 0) / 1e6:.6f}; "
@@ -360,7 +365,7 @@ def exhausted(account: Account, model: str, bound: Amount) -> BudgetExhausted:
             f"${cap.micro_usd / 1e6:.2f}{whose} are left"
         )
     else:
-        left = (cap.tokens or 0) - account.spent_tokens
+        left = max(0, (cap.tokens or 0) - account.spent_tokens)
         text = (
             f"the next call to {model} may take {bound.tokens} tokens; "
             f"{left} of the {cap.tokens}{whose} are left"

@@ -90,3 +90,18 @@ def test_a_probe_is_repeated_once(written: Path, capsys: pytest.CaptureFixture[s
         code, told = call(capsys, "check", str(written), "--set", setting)
     assert code == 5, told
     assert asked == 2 * 2
+
+
+def test_the_data_of_upstream_can_be_named_as_for_every_command(
+    written: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TAUASYNC_TAU2_DATA", raising=False)
+    upstream = ("--set", "domains.0.source=upstream")
+    code, told = call(capsys, "check", str(written), *upstream)
+    assert code == 2
+    assert "give --data-dir" in told
+    code, told = call(capsys, "check", str(written), *upstream, "--data-dir", str(tmp_path))
+    assert code == 5, "the data is named, and nobody answers"

@@ -40,3 +40,12 @@ def test_listed_cells_are_one_object(finished: Path, capsys: pytest.CaptureFixtu
     assert [one["cell"]["task_id"] for one in json.loads(told)["cells"]] == ids
     _, none = call(capsys, "show", str(finished), "--unsolved", "--json")
     assert json.loads(none) == {"cells": []}
+
+
+def test_the_report_says_what_was_paid_whole(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, told = call(capsys, "report", str(finished))
+    assert code == 0
+    (line,) = (line for line in told.splitlines() if "cached answers included" in line)
+    assert "paid in this run: " in line

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
+from tauasync.cli.plan import _reached
+from tauasync.grid.estimate import Spread
+from tauasync.grid.forecast import Load, RowForecast
+from tauasync.grid.reach import Reach
+from tauasync.grid.summary import GroupKey
 from tauasync.store.reader import RunReader
+from tauasync.types import Mode
 from tests.cli.command import GOOD, call
 
 PRICED = """
@@ -127,3 +133,46 @@ def test_a_run_that_was_named_and_cannot_be_read_is_an_error(
     code, told = call(capsys, "plan", str(config), "--from", str(tmp_path / "none.sqlite"))
     assert code == 4
     assert "none.sqlite" in told
+
+
+def test_the_flags_of_run_cap_a_plan_as_well(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, told = call(capsys, "plan", str(config), "--budget-usd", "0.001")
+    assert code == 0
+    assert "$0.0010 reaches" in told
+    code, told = call(capsys, "plan", str(config), "--budget-tokens", "1000")
+    assert "1,000 tokens reaches" in told
+
+
+def test_rows_that_a_models_cap_ends_are_told_from_those_it_does_not() -> None:
+    load = Load(cost=Spread(low=1.0, expected=1.0, high=1.0))
+    rows = [
+        RowForecast(
+            key=GroupKey(
+                domain="d",
+                mode=Mode.DEFAULT,
+                policy="manual",
+                retriever=None,
+                agent=agent,
+                user="u",
+            ),
+            cells=10,
+            recorded_tasks=0,
+            recorded_episodes=0,
+            runs=(),
+            load=load,
+            models={},
+            worst=None,
+        )
+        for agent in ("a", "b")
+    ]
+    for reached, told in (((4, 5), "each row about the same share"), ((1, 10), "from 10% to 100%")):
+        found = Reach(
+            low=5,
+            expected=9,
+            high=15,
+            cells=20,
+            rows={row.key: count for row, count in zip(rows, reached, strict=True)},
+        )
+        assert told in _reached(found, rows)

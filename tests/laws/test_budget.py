@@ -140,6 +140,8 @@ async def test_a_resume_with_the_same_cap_sends_nothing_and_with_more_it_goes_on
         assert more.reason is StopReason.BUDGET
         # What was spent before counts: the second half is all that was to be had.
         assert 0.95 * 600_000 <= billed(app) == spent(run) <= 600_000
+        less = await swept(priced(tmp_path, budget={"usd": 0.2}, endpoints=endpoints), run)
+        assert "are spent already, more than the $0.20" in str(less.error)
         done = await swept(priced(tmp_path, budget={"usd": 60.0}, endpoints=endpoints), run)
         assert (done.reason, done.open_cells) == (None, 0)
         assert billed(app) == spent(run)

@@ -14,11 +14,13 @@ from rich.console import Console, RenderableType
 from tauasync.errors import ConfigError
 from tauasync.evaluator.verdict import AssertionCheck, CommunicateCheck, JudgedAssertion
 from tauasync.report.live import live_lines, live_of
+from tauasync.report.panel import line
 from tauasync.report.render import report_view
 from tauasync.report.selector import select_cell
 from tauasync.report.status import facts_of, status_of, status_view
 from tauasync.report.summary import summarise
 from tauasync.report.transcript import transcript_view
+from tauasync.scheduler.snapshot import Snapshot
 from tauasync.store.reader import RunReader
 from tauasync.store.records import EpisodeEnd, ErrorRecord, Outcome
 from tauasync.store.run_store import RunStore
@@ -47,6 +49,38 @@ def test_an_incomplete_group_shows_both_conventions_and_its_denominators() -> No
     assert "1.000" in scored
     assert "2/2" in failed
     assert "0.500" in failed
+
+
+def budgeted(**changes: Any) -> Snapshot:
+    """A session with a cap of a dollar that has played ten of a hundred cells."""
+    now = Snapshot(
+        planned=100,
+        already=4,
+        played=6,
+        solved=5,
+        failed=0,
+        open_episodes=8,
+        completions=100,
+        cache_hits=0,
+        completions_per_s=1.0,
+        cost=200_000,
+        known_cost=200_000,
+        prompt_tokens=1,
+        completion_tokens=1,
+        elapsed_s=60.0,
+        eta_s=600.0,
+        cap=1_000_000,
+        charged=200_000,
+    )
+    return msgspec.structs.replace(now, **changes)
+
+
+def test_the_live_line_says_where_the_budget_ends_a_run_and_else_when_it_ends() -> None:
+    assert "the budget ends it at about 50 cells" in line(budgeted())
+    assert "about 10 min" in line(budgeted(charged=90_000))
+    assert "about 10 min" in line(budgeted(cap=None))
+    assert "about 10 min" in line(budgeted(already=0, played=2))
+    assert "at about 10 cells" in line(budgeted(charged=1_100_000))
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
