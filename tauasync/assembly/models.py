@@ -177,6 +177,7 @@ def endpoint_spec(name: str, entry: EndpointConfig, config: RunConfig) -> Endpoi
         api_key_env=entry.api_key_env,
         headers=entry.headers,
         attempts=entry.attempts,
+        bills_failures=entry.bills_failures,
         doubt_s=entry.doubt_s,
         connect_timeout_s=entry.connect_timeout_s,
         read_timeout_s=entry.read_timeout_s,

@@ -24,6 +24,9 @@ from tauasync.jsonio import MAX_LEVELS, is_deeper
 
 _SEGMENT = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^.="'\s]+))\s*""", re.DOTALL)
 
+_MAKES = frozenset({"endpoint", "base_url", "kind", "usd", "tokens"})
+"""Keys that begin a table, even one whose name is much like that of another."""
+
 _MAX_KEY_PARTS = 32
 _POSITION_DIGITS = 10
 """A longer number is a name: no list has that many entries."""
@@ -128,8 +131,11 @@ def _set_in_map(
             raise _error(path, at, f"a name with dots is written in quotes: {key}")
     if at == len(path) - 1:
         _put(tables, name, value)
-    else:
-        _set_in_table(_inner(tables, name, path, at), section, path, at + 1, value)
+        return
+    close = did_you_mean(name, tables)
+    if name not in tables and path[at + 1] not in _MAKES and close.startswith("did you mean"):
+        raise _error(path, at, f"the file holds no such table; {close}")
+    _set_in_table(_inner(tables, name, path, at), section, path, at + 1, value)
 
 
 def _set_in_list(

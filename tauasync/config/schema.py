@@ -195,6 +195,10 @@ class EndpointConfig(Section):
     """Seconds to wait for an endpoint that had answered in this session and is away, asking once
     in a while, before its cells are left open. One that never answered fails at once. So long, and
     for an hour at least, a model is waited for that refuses every request as one too many."""
+    bills_failures: Annotated[bool, OPERATION] = True
+    """Whether an answer of 500 to 599 may have been billed; then a budget counts it at the most it
+    can have cost. Most providers bill none of them: say `false` where yours does not, or a few
+    percent of such answers take a large part of a cap that nobody was paid."""
     doubt_s: Annotated[float, OPERATION, Field(ge=0)] = 300.0
     """Seconds for which a model that had answered in this session may say that the key is wrong or
     the model unknown (401, 403, 404) before it is believed: gateways say so while they are deployed

@@ -261,7 +261,8 @@ class Caller:
         permit: Permit,
         clock: CallClock,
     ) -> None:
-        if may_be_billed(error) and purse.on_the_wire:
+        bills_failures = self._spec.bills_failures
+        if may_be_billed(error, bills_failures=bills_failures) and purse.on_the_wire:
             purse.charge(None if error.usage is None else errand.cost_of_usage(error.usage))
         purse.on_the_wire = False
         pause_s = error.retry_after_s
@@ -345,10 +346,16 @@ def trouble_of(error: EndpointError) -> Trouble | None:
             return None
 
 
-def may_be_billed(error: EndpointError) -> bool:
-    """Whether the endpoint may have worked on a request that ended so."""
+def may_be_billed(error: EndpointError, *, bills_failures: bool) -> bool:
+    """Whether the endpoint may have worked on a request that ended so.
+
+    Args:
+        bills_failures: whether it may bill what it answers with 500 to 599.
+    """
     if error.is_answer or error.usage is not None:
         return True
+    if isinstance(error, ServerError) and not bills_failures:
+        return False
     return isinstance(error, TransportError | ServerError | InvalidAnswer)
 
 

@@ -48,6 +48,7 @@ class EndpointSpec:
             the queue, not of the call.
         retry_after_cap_s: the longest pause an endpoint can impose at once; what it asks beyond is
             looked into (`told_pause`).
+        bills_failures: whether an answer of 500 to 599 may have been billed.
         doubt_s: how long a model that had answered must refuse key or model to be believed.
         max_body_bytes: the largest answer that is read.
         idempotency: whether an `Idempotency-Key` derived from the cache key is sent; None
@@ -65,6 +66,7 @@ class EndpointSpec:
     read_timeout_s: float = 300.0
     call_deadline_s: float = 1800.0
     retry_after_cap_s: float = 900.0
+    bills_failures: bool = True
     doubt_s: float = 300.0
     max_body_bytes: int = 64 * MEBIBYTE
     idempotency: bool | None = None

@@ -81,10 +81,11 @@ def cap_line(state: CapState) -> str:
     if state.charged_usd or state.charged_tokens:
         doubtful.append(
             f"{_money(state.charged_usd)} ({state.charged_tokens:,} tokens) charged at the most "
-            "that requests without a usable answer can have cost"
+            "that requests without a usable answer can have cost (an endpoint that bills no 5xx: "
+            "`bills_failures = false`)"
         )
     if state.open_usd or state.open_tokens:
-        doubtful.append(f"{_money(state.open_usd)} for requests under way")
+        doubtful.append(f"{_money(state.open_usd)} for requests whose answer is not recorded yet")
     told = f"{whose}: {', '.join(parts)}"
     return f"{told}; of it {', '.join(doubtful)}" if doubtful else told
 

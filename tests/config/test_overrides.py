@@ -122,3 +122,15 @@ def test_the_file_alone_and_the_file_with_a_void_override_are_the_same(tmp_path:
     path = write(tmp_path, TEXT)
     assert load_config(path, ["budget.usd="], environ={}) == load_config(path, environ={})
     assert config().roles == load_config(path, environ={}).roles
+
+
+def test_a_misspelt_model_is_no_new_one_unless_it_is_begun_as_such() -> None:
+    before = {"models": {"big": {"endpoint": "sim"}}}
+    with pytest.raises(ConfigError, match="did you mean `big`") as raised:
+        apply_override(before, ("models", "bigg", "price", "input"), 2.0, RunConfig)
+    assert raised.value.key == "models.bigg"
+    begun = apply_override(before, ("models", "bigg", "endpoint"), "sim", RunConfig)
+    after = apply_override(begun, ("models", "bigg", "model"), "gpt", RunConfig)
+    assert after["models"]["bigg"] == {"endpoint": "sim", "model": "gpt"}
+    other = apply_override(before, ("models", "small", "model"), "gpt", RunConfig)
+    assert set(other["models"]) == {"big", "small"}

@@ -70,6 +70,10 @@ async def spend(server: Any, ledger: RunLedger, *, at_once: int = 8, **changes: 
                 group.start_soon(converse, who)
 
 
+async def no_sleep(seconds: float) -> None:
+    """Repeats at once."""
+
+
 PROMPT = 30
 """About what the request of the builders counts here."""
 
@@ -232,3 +236,22 @@ def test_excess_is_raised_with_a_margin() -> None:
     bounds = Bounds(factor=1.0, window=None)
     assert bounds.billed(10, Usage(prompt=10, completion=300), 200)
     assert bounds.answer(200) == 200 + EXCESS_MARGIN * 100
+
+
+@pytest.mark.parametrize(("bills_failures", "charged"), [(True, 4), (False, 0)])
+async def test_failures_of_an_endpoint_that_bills_none_are_not_charged(
+    charged: int, *, bills_failures: bool
+) -> None:
+    answers = iter([reply({}, status=status) for status in (500, 502, 503, 529)])
+    ledger = RunLedger(Cap(micro_usd=1_000_000))
+    async with endpoint(
+        lambda sent: next(answers, None) or reply(),
+        model(parameters={"max_tokens": 200}),
+        ledger=ledger,
+        bills_failures=bills_failures,
+        sleep=no_sleep,
+    ) as opened:
+        found = await opened.model("agent").complete(request(), origin())
+    assert found.cost is not None
+    least = charged * 200 * OUT
+    assert least <= ledger.run.spent - found.cost <= 1.3 * least
