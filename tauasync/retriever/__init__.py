@@ -1,0 +1,1 @@
+"""How an agent reaches the documents of a knowledge base: one plug-in a way."""
