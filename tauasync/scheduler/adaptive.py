@@ -81,6 +81,7 @@ class Sent:
 
     Attributes:
         in_flight: requests of the model in flight with it, this one included.
+        beside: requests of other models to the same endpoint in flight with it.
         probe: whether it was sent to see if an episode is over.
     """
 
@@ -88,6 +89,7 @@ class Sent:
     in_flight: int
     tokens: float
     probe: bool
+    beside: int = 0
 
 
 @dataclass(slots=True)
@@ -151,7 +153,7 @@ class Adaptive:
         self._saved: tuple[Level, Level] | None = None
         self._began = self._cycle_began = math.inf
         self._valid_from = -math.inf
-        self._proved = 0.0
+        self._proved = self._proved_with_others = 0.0
         self._times = AnswerTimes()
         self._no_growth_until = -math.inf
         self._ramp = Ramp()
@@ -222,8 +224,8 @@ class Adaptive:
             return at if at > now else self._minute_free_at(now)
         return max(at, self._next_at)
 
-    def sent(self, now: float, in_flight: int, tokens: float) -> Sent:
-        """A request goes out; `in_flight` counts it."""
+    def sent(self, now: float, in_flight: int, tokens: float, *, beside: int = 0) -> Sent:
+        """A request goes out; `in_flight` counts it, `beside` those of the other models."""
         if self._cycle_began == math.inf:
             self._began = self._cycle_began = now
         self._ramp.sent(now)
@@ -237,7 +239,7 @@ class Adaptive:
         elif self._times.answers:
             apart_s = self._times.mean_s / (SPREAD * self._in_flight.value)
             self._next_at = max(self._next_at, now - SPREAD_SLACK * apart_s) + apart_s
-        sent = Sent(now, in_flight, tokens, self._episode is not None)
+        sent = Sent(now, in_flight, tokens, self._episode is not None, beside)
         if self._episode is not None:
             self._episode.probe = sent
         return sent
@@ -248,6 +250,8 @@ class Adaptive:
         """A usable answer, or any that shows that the request was let in."""
         self.has_answered = True
         self._proved = max(self._proved, sent.in_flight)
+        with_others = sent.in_flight + sent.beside
+        self._proved_with_others = max(self._proved_with_others, with_others)
         if self._episode is not None:
             if sent is self._episode.probe:
                 self._end(now)
@@ -260,12 +264,20 @@ class Adaptive:
         self._grow(sent, now)
 
     def refused(
-        self, sent: Sent, now: float, in_flight: int, *, pause_s: float | None, is_rate: bool
+        self,
+        sent: Sent,
+        now: float,
+        in_flight: int,
+        *,
+        pause_s: float | None,
+        is_rate: bool,
+        beside: int = 0,
     ) -> bool:
         """A refusal for being too many.
 
         Args:
             in_flight: requests of the model still in flight, this one no longer included.
+            beside: requests of other models to the same endpoint in flight.
             pause_s: how long the endpoint asked to wait.
             is_rate: whether the endpoint says that a rate was exceeded.
 
@@ -277,6 +289,10 @@ class Adaptive:
         others = min(in_flight, sent.in_flight - 1)
         is_rate |= pause_s is not None and pause_s >= RATE_PAUSE_S
         rate = is_rate or others < USED_SHARE * self._proved or others == 0
+        beside = min(beside, sent.beside)
+        if beside and others and not is_rate:
+            # Others may have taken the slots of a server that counts all of its models together.
+            rate &= others + beside < USED_SHARE * self._proved_with_others
         episode = self._episode
         if self._chance.refused(now) and episode is None:
             return True

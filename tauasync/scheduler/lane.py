@@ -282,7 +282,12 @@ class Lane:
             self._give_up(queue, now - queue.refused_since, "nothing but refusals")
         self._amend(permit, 0)
         is_chance = queue.adaptive.refused(
-            permit.sent, now, queue.in_flight - 1, pause_s=pause_s, is_rate=is_rate
+            permit.sent,
+            now,
+            queue.in_flight - 1,
+            beside=self._in_flight - queue.in_flight,
+            pause_s=pause_s,
+            is_rate=is_rate,
         )
         if pause_s is not None and not is_chance:
             self.pause(queue.model, pause_s)
@@ -417,7 +422,13 @@ class Lane:
         if self._opened_at is None:
             self._opened_at = now
         self._tally.add(now, 1, 0)
-        permit = Permit(self, queue, queue.adaptive.sent(now, queue.in_flight, tokens))
+        permit = Permit(
+            self,
+            queue,
+            queue.adaptive.sent(
+                now, queue.in_flight, tokens, beside=self._in_flight - queue.in_flight
+            ),
+        )
         if self._requests is not None:
             self._requests.take(now, 1)
         if self._tokens is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
@@ -197,6 +197,8 @@ class Crowd:
         tells: whether refusals carry a Retry-After.
         is_down: whether everything is refused, by time.
         computes: requests computed at once; the others queue in the server.
+        models: asked in a random order, each as often as it is named.
+        own: limits of single models, beside those of the whole server.
     """
 
     limits: tuple[Limit, ...]
@@ -211,6 +213,8 @@ class Crowd:
     computes: asyncio.Semaphore | None
     result: Result
     began: float
+    models: Sequence[str] = ("m",)
+    own: Mapping[str, tuple[Limit, ...]] = field(default_factory=dict)
     in_flight: int = 0
     paused_until: float = 0.0
 
@@ -218,8 +222,8 @@ class Crowd:
         """Ask again and again."""
         while True:
             used = self.tokens * self.random.uniform(0.5, 1.5)
-            tries = 0
-            while not await self._ask(order, used, tries):
+            model, tries = self._model(), 0
+            while not await self._ask(model, order, used, tries):
                 tries += 1
                 await asyncio.sleep(self.random.uniform(0.25, 0.5) * 4 ** min(3, tries - 1))
 
@@ -230,17 +234,21 @@ class Crowd:
             self.result.served_by.append(self.result.served)
             await asyncio.sleep(5)
 
-    async def _ask(self, order: int, used: float, tries: int) -> bool:
-        with await self.lane.acquire("m", int(used * 1.1), order, tries=tries) as permit:
+    def _model(self) -> str:
+        return self.models[0] if len(self.models) == 1 else self.random.choice(self.models)
+
+    async def _ask(self, model: str, order: int, used: float, tries: int) -> bool:
+        limits = (*self.limits, *self.own.get(model, ()))
+        with await self.lane.acquire(model, int(used * 1.1), order, tries=tries) as permit:
             self.result.sent += 1
             self.in_flight += 1
             self.result.peak = max(self.result.peak, self.in_flight)
             await asyncio.sleep(RTT_S / 2)
-            wait_s = self._wait_s(used)
+            wait_s = self._wait_s(limits, used)
             if wait_s > 0:
                 self.result.refused += 1
             else:
-                await self._serve(used)
+                await self._serve(limits, used)
             await asyncio.sleep(RTT_S / 2)
             self.in_flight -= 1
             if wait_s > 0:
@@ -262,14 +270,14 @@ class Crowd:
             self.result.paused_s += ends - max(self.paused_until, at)
         self.paused_until = ends
 
-    def _wait_s(self, used: float) -> float:
+    def _wait_s(self, limits: Sequence[Limit], used: float) -> float:
         now = asyncio.get_running_loop().time()
-        wait_s = max((one.wait_s(now, used) for one in self.limits), default=0.0)
+        wait_s = max((one.wait_s(now, used) for one in limits), default=0.0)
         return max(wait_s, 1.0) if self.is_down(self._at()) else wait_s
 
-    async def _serve(self, used: float) -> None:
+    async def _serve(self, limits: Sequence[Limit], used: float) -> None:
         loop = asyncio.get_running_loop()
-        for one in self.limits:
+        for one in limits:
             one.enter(loop.time(), used)
         work_s = self.latency_s * self.random.lognormvariate(-(self.spread**2) / 2, self.spread)
         if self.computes is None:
@@ -277,7 +285,7 @@ class Crowd:
         else:
             async with self.computes:
                 await asyncio.sleep(work_s)
-        for one in self.limits:
+        for one in limits:
             one.leave(loop.time())
 
     def _at(self) -> float:
@@ -297,6 +305,8 @@ def ask(
     seed: int = 1,
     is_down: Callable[[float], bool] = lambda at: False,
     slots: int | None = None,
+    models: Sequence[str] = ("m",),
+    own: Mapping[str, tuple[Limit, ...]] | None = None,
 ) -> Result:
     """Ask a server for some minutes, as many conversations at once as `crowd`."""
     result = Result()
@@ -322,6 +332,8 @@ def ask(
             computes=asyncio.Semaphore(slots) if slots else None,
             result=result,
             began=began,
+            models=models,
+            own=own or {},
         )
         with anyio.move_on_after(60 * minutes):
             async with anyio.create_task_group() as group:

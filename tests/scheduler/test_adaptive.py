@@ -56,6 +56,21 @@ def test_a_minute_of_nothing_but_refusals_costs_little_and_the_limit_comes_back(
     assert found.served_late / (found.elapsed_s - 180) >= 0.8 * ADAPTIVE_CEILING / LATENCY_S
 
 
+def test_slots_that_another_model_has_taken_are_not_taken_for_a_limit_a_minute() -> None:
+    found = ask(Slots(350), minutes=5, models=("a", "a", "a", "b"))
+    cuts = [facts["what"] for _, kind, facts in found.events if kind == "limit_decreased"]
+    assert cuts
+    assert set(cuts) == {"in_flight"}
+    assert found.served_late / (found.elapsed_s - 120) >= 0.85 * 350 / LATENCY_S
+
+
+def test_a_limit_a_minute_of_one_model_is_found_beside_a_busy_one() -> None:
+    models = ("a", "b", "b", "b", "b")
+    found = ask(own={"a": (Sliding(600),)}, minutes=6, models=models)
+    assert found.refused_share < 0.005
+    assert found.served_late / (found.elapsed_s - 120) >= 0.85 * 10 * len(models)
+
+
 def test_growth_stops_where_requests_queue_in_a_server_that_never_refuses() -> None:
     found = ask(minutes=4, crowd=600, slots=20)
     assert found.refused == 0
